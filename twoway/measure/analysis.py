@@ -315,6 +315,11 @@ class Analysis:
         found: Packets = remembered["lost"]
         return found
 
+    def data_rows(self, packets: Packets, view: ConnectionView) -> IntArray:
+        """List the rows of a connection's data among packets of any place."""
+        rows = self.run.rows(Lanes(numbers_of(packets)), view.connection, forward=True)
+        return np.asarray(rows[packets.payload_bytes[rows] > 0])
+
     @cached_property
     def _all_drops(self) -> tuple[Packets, Lanes]:
         drops = merge([self.drops(queue) for queue in self.queues.values()])

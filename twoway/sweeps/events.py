@@ -12,7 +12,6 @@ from twoway.description.interventions import loses_at_random, may_keep
 from twoway.description.point import Point
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
-from twoway.measure.lanes import Lanes, numbers_of
 from twoway.measure.queue_view import QueueView
 from twoway.report.comparing import relative
 
@@ -162,10 +161,8 @@ def _singles(analysis: Analysis, happened: _Happened) -> list[Event]:
     """Describe each packet of one fate at one queue."""
     packets, (queue, verb, _) = happened.packets, happened
     owners: dict[int, str] = {}
-    directions = Lanes(numbers_of(packets))
     for name, view in analysis.connections.items():
-        rows = analysis.run.rows(directions, view.connection, forward=True)
-        owners |= {row: name for row in rows.tolist() if packets.payload_bytes[row]}
+        owners |= dict.fromkeys(analysis.data_rows(packets, view).tolist(), name)
     sequences, _ = relative(packets, analysis.run.flows)
     found = []
     for row, time_ns in enumerate(packets.time_ns.tolist()):
