@@ -52,6 +52,13 @@ static inline void twoway_wake_early(struct sock *sk, unsigned long when)
 #endif
 }
 
+/* Flags of a control for L4S: it asks the stack for ECN, and in 7.x for AccECN and ECT(1). */
+#ifdef TCP_CONG_NEEDS_ACCECN
+#define TWOWAY_CONG_L4S (TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN | TCP_CONG_ECT_1_NEGOTIATION)
+#else
+#define TWOWAY_CONG_L4S TCP_CONG_NEEDS_ECN
+#endif
+
 /* Before 6.6 a table of sysctls has no size: an empty entry ends it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 static inline struct ctl_table_header *register_net_sysctl_sz(struct net *net, const char *path,

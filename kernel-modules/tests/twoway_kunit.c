@@ -12,6 +12,7 @@
 
 #include "../bbr3_model.h"
 #include "../fast_window.h"
+#include "../prague_window.h"
 #include "../tahoe_timer.h"
 #include "../tahoe_window.h"
 #include "../variants.h"
@@ -84,6 +85,66 @@ static struct kunit_case bbr3_cases[] = {
 static struct kunit_suite bbr3_suite = {
 	.name = "bbr3_model",
 	.test_cases = bbr3_cases,
+};
+
+/* prague_window.h */
+
+/* A sixteenth of the way to the share, from 1 and from 0; all marked is the most. */
+static void prague_alpha_follows_the_share(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, prague_next_alpha(PRAGUE_ALPHA_ONE, 0, 10), 983040);
+	KUNIT_EXPECT_EQ(test, prague_next_alpha(0, 5, 10), 32768);
+	KUNIT_EXPECT_EQ(test, prague_next_alpha(PRAGUE_ALPHA_ONE, 11, 10), PRAGUE_ALPHA_ONE);
+	KUNIT_EXPECT_EQ(test, prague_next_alpha(0, 0, 0), 0);
+}
+
+/* At 5 ms a flow grows by 1/25 of a packet in a round trip, at 25 ms and above by one. */
+static void prague_growth_is_that_of_25_ms(struct kunit *test)
+{
+	struct prague_window w = { .packets = 10 };
+
+	KUNIT_EXPECT_EQ(test, prague_increase(5000), 2621);	/* 65536 / 25 */
+	KUNIT_EXPECT_EQ(test, prague_increase(25000), PRAGUE_INCREASE_ONE);
+	KUNIT_EXPECT_EQ(test, prague_increase(U32_MAX), PRAGUE_INCREASE_ONE);
+	prague_window_grow(&w, 5, PRAGUE_INCREASE_ONE);
+	KUNIT_EXPECT_EQ(test, w.packets, 10);
+	KUNIT_EXPECT_EQ(test, w.fraction, 1U << 31);
+	prague_window_grow(&w, 5, PRAGUE_INCREASE_ONE);
+	KUNIT_EXPECT_EQ(test, w.packets, 11);
+	w.packets = PRAGUE_MAX_PACKETS;
+	prague_window_grow(&w, U32_MAX, PRAGUE_INCREASE_ONE);
+	KUNIT_EXPECT_EQ(test, w.packets, PRAGUE_MAX_PACKETS);
+}
+
+/* Half of the share goes: of 100 packets 50 at 1, 12.5 at a quarter; two are left. */
+static void prague_cut_is_half_of_the_share(struct kunit *test)
+{
+	struct prague_window w = { .packets = 100 };
+
+	prague_window_cut(&w, PRAGUE_ALPHA_ONE / 4);
+	KUNIT_EXPECT_EQ(test, w.packets, 87);
+	KUNIT_EXPECT_EQ(test, w.fraction, 1U << 31);
+	prague_window_cut(&w, PRAGUE_ALPHA_ONE);
+	KUNIT_EXPECT_EQ(test, w.packets, 43);
+	w.packets = 3;
+	prague_window_cut(&w, PRAGUE_ALPHA_ONE);
+	KUNIT_EXPECT_EQ(test, w.packets, PRAGUE_MIN_PACKETS);
+	KUNIT_EXPECT_EQ(test, w.fraction, 0);
+	w.packets = PRAGUE_MAX_PACKETS;
+	prague_window_cut(&w, PRAGUE_ALPHA_ONE);
+	KUNIT_EXPECT_EQ(test, w.packets, PRAGUE_MAX_PACKETS / 2);
+}
+
+static struct kunit_case prague_cases[] = {
+	KUNIT_CASE(prague_alpha_follows_the_share),
+	KUNIT_CASE(prague_growth_is_that_of_25_ms),
+	KUNIT_CASE(prague_cut_is_half_of_the_share),
+	{}
+};
+
+static struct kunit_suite prague_suite = {
+	.name = "prague_window",
+	.test_cases = prague_cases,
 };
 
 /* fast_window.h */
@@ -533,7 +594,8 @@ static struct kunit_suite timer_suite = {
 	.test_cases = timer_cases,
 };
 
-kunit_test_suites(&bbr3_suite, &fast_suite, &variants_suite, &tahoe_suite, &timer_suite);
+kunit_test_suites(&bbr3_suite, &prague_suite, &fast_suite, &variants_suite, &tahoe_suite,
+		  &timer_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.guest.control_names import CONTROLS
+from support.guest.control_names import CONTROLS, RESTRICTED
 from support.guest.scripted_receiver import SCENARIOS
 from support.guest.scripted_traces import Trace, play_scenarios
 from support.running import ROOT
@@ -95,13 +95,13 @@ def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
 
 
 def test_no_answer_to_loss_takes_privileges(names: dict[str, Any]) -> None:
-    """Only root may choose `fixed`; a user without CAP_NET_ADMIN may choose any other control.
+    """Only root may choose `fixed` and `prague`; any user may choose the other controls.
 
-    `fixed` may not be the default of a network namespace, unless an administrator allows it.
+    Neither may be the default of a network namespace, unless an administrator allows it.
     """
-    assert names["nobody"] == {name: "EPERM" * (name == "fixed9") for name in CONTROLS}
+    assert names["nobody"] == {name: "EPERM" * (name in RESTRICTED) for name in CONTROLS}
     assert names["root"] == dict.fromkeys(CONTROLS, "")
-    assert names["namespace"] == {name: name != "fixed9" for name in CONTROLS}
+    assert names["namespace"] == {name: name not in RESTRICTED for name in CONTROLS}
     assert [name for name, error in names["allowed"].items() if not error] == ["fixed9"]
 
 

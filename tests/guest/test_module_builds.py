@@ -26,6 +26,7 @@ MODULES = [
     "tcp_bbr3",
     "tcp_fast",
     "tcp_fixed",
+    "tcp_prague",
     "tcp_tahoe",
 ]
 OF_THE_GUEST = [*MODULES, "twoway_testbed"]

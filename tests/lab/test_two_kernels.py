@@ -94,6 +94,6 @@ def test_modules_on_a_stock_kernel(stock: StockKernel, tmp_path: Path) -> None:
     """On 6.1 all modules load, carry traffic while channels change and end, and unload."""
     modules = congestion_modules(stock.programs)
     names = {told.split("/")[0] for told in modules}
-    assert names == {"tcp_bbr3", "tcp_fast", "tcp_fixed", "tcp_tahoe"}
+    assert names == {"tcp_bbr3", "tcp_fast", "tcp_fixed", "tcp_prague", "tcp_tahoe"}
     run_in_qemu(stock, tmp_path, MODULE_TESTS / "stress.py", "0", *modules, patience_s=PATIENCE_S)
     assert check_stress(tmp_path) > 0

@@ -34,7 +34,7 @@ FUZZ_REQUESTS = 500
 REQUESTS = 360
 PATIENCE_S = 300
 _OURS = re.compile(
-    r"\[(?:sch_dtm|sch_medium|sch_timetable|tcp_bbr3|tcp_fast|tcp_fixed|tcp_tahoe|planted_races)\]"
+    r"\[(?:sch_(?:dtm|medium|timetable)|tcp_(?:bbr3|fast|fixed|prague|tahoe)|planted_races)\]"
 )
 _KCSAN = re.compile(r"BUG: KCSAN: .*?={60,}", re.DOTALL)
 # Races of the kernel's own that our modules call into: a reader of the clock tries again if it was

@@ -79,6 +79,7 @@ CONTROLS = {
     "bbr3": Control("tcp_bbr3"),
     "fixed": Control("tcp_fixed", "window_packets", "windows", can_be_paced=False),
     "fast": Control("tcp_fast", "alpha_packets", "alphas"),
+    "prague": Control("tcp_prague"),
     "tahoe": Control("tcp_tahoe", can_be_paced=False),
     "tahoe_rto": Control("tcp_tahoe", can_be_paced=False),
     **dict.fromkeys(KERNELS_OWN, Control()),

@@ -117,8 +117,8 @@ class Connections(Model):
     )
     congestion: CongestionName = Field(
         description="congestion control: any of the kernel's own, one of our kernel modules "
-        "(`bbr3`, `fixed` with window_packets, `fast` with alpha_packets, `tahoe`, `tahoe_rto`), "
-        "or one that a module under `modules` registers"
+        "(`bbr3`, `fixed` with window_packets, `fast` with alpha_packets, `prague`, `tahoe`, "
+        "`tahoe_rto`), or one that a module under `modules` registers"
     )
     window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="the constant window of `fixed`, in segments"

@@ -225,14 +225,15 @@ def _routes_with_mtu(point: Point, node: str, ip: IpVersion) -> Iterable[str]:
 
 
 def _accepts_with(point: Point, node: str) -> str | None:
-    """Return the control that a receiver of DCTCP needs where there is ECN; None for any other.
+    """Return the control that a receiver of DCTCP or Prague needs with ECN; None for any other.
 
-    DCTCP's SYN has a mark of ECN itself, which no other receiver takes, and its receiver echoes
-    each packet's mark (RFC 8257). The control holds for every connection that the host accepts
-    (decision 0062).
+    The SYN of both has a mark of ECN itself, which no other receiver takes, and DCTCP's receiver
+    echoes each packet's mark (RFC 8257). The control holds for every connection that the host
+    accepts (decision 0062).
     """
     controls = {each.congestion_in_kernel for each in point.connections if each.to == node}
-    return "dctcp" if point.experiment.stack_of(node).ecn and "dctcp" in controls else None
+    marked = controls & {"dctcp", "prague"}
+    return "dctcp" if point.experiment.stack_of(node).ecn and marked else None
 
 
 def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:

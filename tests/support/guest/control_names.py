@@ -16,8 +16,15 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from support.guest.load_modules import controls, kernel_log
 from support.guest.tcp_hosts import MODULES, RUN, command, load, sysctl
 
-LOADED = {"tcp_bbr3": "", "tcp_fast": "alphas=30", "tcp_fixed": "windows=9", "tcp_tahoe": ""}
-CONTROLS = ("bbr3", "fast", "fast30", "fixed9", "tahoe", "tahoe_rto")
+LOADED = {
+    "tcp_bbr3": "",
+    "tcp_fast": "alphas=30",
+    "tcp_fixed": "windows=9",
+    "tcp_prague": "",
+    "tcp_tahoe": "",
+}
+CONTROLS = ("bbr3", "fast", "fast30", "fixed9", "prague", "tahoe", "tahoe_rto")
+RESTRICTED = {"fixed9", "prague"}
 NOBODY = 65534
 
 

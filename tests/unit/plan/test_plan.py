@@ -165,10 +165,13 @@ def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ecn", "sender", "control"), [(True, "h2", "dctcp"), (True, "h1", None), (False, "h2", None)]
 )
-def test_who_accepts_dctcp(tmp_path: Path, ecn: bool, sender: str, control: str | None) -> None:
-    """With ECN, only hosts that receive a flow of DCTCP accept connections with DCTCP."""
+@pytest.mark.parametrize("sends", ["dctcp", "prague"])
+def test_who_accepts_dctcp(
+    tmp_path: Path, sends: str, ecn: bool, sender: str, control: str | None
+) -> None:
+    """With ECN, hosts that receive a flow of DCTCP or Prague accept with DCTCP, and no others."""
     (receiver,) = {"h1", "h2"} - {sender}
-    flow = {"name": "flow", "from": sender, "to": receiver, "congestion": "dctcp"}
+    flow = {"name": "flow", "from": sender, "to": receiver, "congestion": sends}
     plan = _plan(tmp_path, flows=[flow], stack={"mtu_bytes": 9180, "ecn": ecn})
     assert [f" congctl {control}" in route for route in _routes(plan)] == [control is not None]
     assert _route_metrics(plan).get("congestion") == control
