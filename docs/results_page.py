@@ -177,7 +177,7 @@ def _sharpness() -> list[str]:
         rows.setdefault(paper_of(each.said.point), []).append(each)
     for paper, found in sorted(rows.items()):
         ours = [each for each in found if not each.of_testbed]
-        sharp = Sharpness.of(map(_as_row, ours))
+        sharp = Sharpness.from_rows(map(_as_row, ours))
         cells = [
             _kept(ours),
             sharp.exact,

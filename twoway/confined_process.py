@@ -41,8 +41,10 @@ class Ended:
 
 
 @contextlib.contextmanager
-def started(argv: Sequence[str], output: int, errors: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command of confined() for a `with`, and end all its processes after it.
+def start_confined(
+    argv: Sequence[str], output: int, errors: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command of confined_command() for a `with`, and end all its processes after it.
 
     Args:
         argv: the command.
@@ -76,7 +78,7 @@ def started(argv: Sequence[str], output: int, errors: int) -> Iterator[subproces
 def run_confined(
     argv: Sequence[str], *, longest_s: float, look: Callable[[], None] = lambda: None
 ) -> Ended:
-    """Run a command of confined() to its end.
+    """Run a command of confined_command() to its end.
 
     Its output goes to files in memory, whose size `prlimit --fsize` limits; a pipe has no limit.
 
@@ -85,14 +87,14 @@ def run_confined(
         longest_s: wall time after which it is killed.
         look: called about ten times a second; an exception of it ends the command.
 
-    Raises: TimeoutError if it was killed; TwowayError as started().
+    Raises: TimeoutError if it was killed; TwowayError as start_confined().
     """
     with contextlib.ExitStack() as stack:
         files = [os.memfd_create(name) for name in ("answer", "words")]
         for file in files:
             stack.callback(os.close, file)
         deadline = time.monotonic() + longest_s
-        with started(argv, *files) as process:
+        with start_confined(argv, *files) as process:
             while lives(process):
                 look()
                 if time.monotonic() > deadline:

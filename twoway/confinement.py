@@ -58,7 +58,7 @@ SETTING = "TWOWAY_SANDBOX"
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
-def confined(
+def confined_command(
     readable: Mapping[str, Path],
     home: Path | None = None,
     *,

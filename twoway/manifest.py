@@ -229,7 +229,7 @@ class Module(Record):
     revision: str = Field(description="as modinfo shows it")
 
     @classmethod
-    def of(cls, path: Path) -> "Module":
+    def from_file(cls, path: Path) -> "Module":
         """Read a module's digest and revision."""
         found = re.search(rb"\0revision=([^\0]*)\0", path.read_bytes())
         return cls(sha256=sha256(path), revision=found[1].decode() if found else "unknown")
@@ -395,7 +395,7 @@ class Manifest(Described, Machines, Origin):
         """The seed of this repetition; None for a run that is no repetition."""
         return None if SEED in self.experiment.matrix else self.point.get(SEED)
 
-    def damaged(self, folder: Path) -> list[str]:
+    def list_damaged(self, folder: Path) -> list[str]:
         """List the artifacts in the run's folder that are missing or have changed.
 
         Captures that were left out do not count as missing, nor samples left out with them.

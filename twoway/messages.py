@@ -36,7 +36,7 @@ def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
     """
     shown = console()
     quiet, shown.quiet = shown.quiet, shown.quiet and not wrong
-    shown.print("\n".join(map(cut, text.split("\n"))), markup=markup, soft_wrap=True)
+    shown.print("\n".join(map(cut_line, text.split("\n"))), markup=markup, soft_wrap=True)
     shown.quiet = quiet
 
 
@@ -77,6 +77,6 @@ def _is_part(name: str, other: str) -> bool:
     return len(name) > 2 and (words in others or name.startswith(other))
 
 
-def cut(line: str, most: int = _MOST_CHARACTERS) -> str:
+def cut_line(line: str, most: int = _MOST_CHARACTERS) -> str:
     """Cut a line to a readable length."""
     return line if len(line) <= most else f"{line[:most]}..."

@@ -181,7 +181,7 @@ class Columns(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in COLUMN_TYPES]
 
     @classmethod
-    def of(cls, packets: Packets) -> "tuple[Columns, list[IntArray]]":
+    def from_packets(cls, packets: Packets) -> "tuple[Columns, list[IntArray]]":
         """Return the columns' addresses, and the arrays that must outlive them.
 
         Raises: ValueError if the columns differ in length.

@@ -134,23 +134,25 @@ class Packets:
     def data(self) -> "Packets":
         """Select the packets that carry payload, as `later` does."""
         rows = np.flatnonzero(self.payload_bytes)
-        return self.later(lambda column: column[rows])
+        return self.compute_later(lambda column: column[rows])
 
-    def later(self, change: Callable[[IntArray], IntArray]) -> "Packets":
+    def compute_later(self, change: Callable[[IntArray], IntArray]) -> "Packets":
         """Compute other columns from these, each when it is first read.
 
         These columns must not be overwritten before.
         """
-        return Lazy.of(lambda name: change(self.key() if name == "keys" else getattr(self, name)))
+        return Lazy.from_function(
+            lambda name: change(self.key() if name == "keys" else getattr(self, name))
+        )
 
-    def widened(self) -> "Packets":
+    def widen(self) -> "Packets":
         """Convert columns to int64, so that differences do not wrap."""
         return self._each(lambda column: column.astype(np.int64))
 
     def _each(self, change: Callable[[IntArray], IntArray]) -> "Packets":
         return type(self)(*(change(getattr(self, f.name)) for f in fields(self)))
 
-    def renumbered(self, flow: IntArray, turned: IntArray) -> "Packets":
+    def renumber(self, flow: IntArray, turned: IntArray) -> "Packets":
         """Renumber connections to those of a common table, as `CommonFlows` maps them."""
         return replace(
             self,
@@ -216,7 +218,7 @@ class Keyed(Packets):
     hashes: IntArray
 
     @classmethod
-    def of(cls, packets: Packets, left_out: Iterable[str]) -> "Keyed":
+    def from_packets(cls, packets: Packets, left_out: Iterable[str]) -> "Keyed":
         """Hash the headers of packets; columns that are left out are 0 and take no memory."""
         none = np.broadcast_to(np.uint8(0), (len(packets),))
         columns = {name: getattr(packets, name) for name in _COLUMNS}
@@ -234,7 +236,7 @@ class Lazy(Packets):
     _column: Callable[[str], IntArray]
 
     @classmethod
-    def of(cls, column: Callable[[str], IntArray]) -> "Lazy":
+    def from_function(cls, column: Callable[[str], IntArray]) -> "Lazy":
         """Make packets from a function that computes a column, or the "keys", by name."""
         made = cls.__new__(cls)
         vars(made).update(_column=column)
@@ -251,7 +253,7 @@ class Lazy(Packets):
         return self.keys
 
     def _each(self, change: Callable[[IntArray], IntArray]) -> Packets:
-        return self.later(change)
+        return self.compute_later(change)
 
 
 def _taken(column: IntArray, rows: BoolArray | IntArray | slice) -> IntArray:

@@ -28,7 +28,7 @@ class CongestionEpochs:
     drops: IntArray
     victim: IntArray
 
-    def within(self, start_ns: int, stop_ns: int) -> "CongestionEpochs":
+    def select_window(self, start_ns: int, stop_ns: int) -> "CongestionEpochs":
         """Select the epochs that start within a window of time."""
         rows = (self.start_ns >= start_ns) & (self.start_ns < stop_ns)
         return CongestionEpochs(self.start_ns[rows], self.drops[rows], self.victim[rows])

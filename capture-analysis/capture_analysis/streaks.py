@@ -65,7 +65,7 @@ class _Streaks(ctypes.Structure):
     ]
 
     @classmethod
-    def of(cls, streaks: Streaks) -> "_Streaks":
+    def from_streaks(cls, streaks: Streaks) -> "_Streaks":
         """Return the addresses of the columns, which must outlive them."""
         return cls(*(column.ctypes.data for column in vars(streaks).values()), len(streaks.lane))
 
@@ -124,8 +124,8 @@ class StreakFinder:
             ctypes.byref(_Packets(*addresses[:3], values, tuple(addresses[3:]))),
             len(lane),
             self._least_rows,
-            ctypes.byref(_Streaks.of(self._open)),
-            ctypes.byref(_Streaks.of(self._over)),
+            ctypes.byref(_Streaks.from_streaks(self._open)),
+            ctypes.byref(_Streaks.from_streaks(self._over)),
         )
         return self._over.where(np.arange(ended))
 

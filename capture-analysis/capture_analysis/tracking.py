@@ -167,7 +167,7 @@ class Tracked:
         """Select rows by a mask, by row numbers or by a slice."""
         return Tracked(*(getattr(self, f.name)[rows] for f in fields(self)))
 
-    def widened(self) -> "Tracked":
+    def widen(self) -> "Tracked":
         """Convert columns to int64, so that differences do not wrap."""
         return Tracked(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
 
@@ -236,7 +236,7 @@ class Tracker:
 
         Raises: ValueError if the connection of a packet is not in `flows`.
         """
-        columns, _kept = clib.Columns.of(packets)
+        columns, _kept = clib.Columns.from_packets(packets)
         if len(self._rows) < len(packets):
             self._rows = _empty_rows(len(packets))
         status = self._library.ca_tracker_track(

@@ -55,7 +55,7 @@ class WaitingTimes:
 
     def by_cause(self, direction: int) -> list[int]:
         """Return a direction's time by cause, ns; the causes divide all of its time."""
-        *times, whole_ns, _, _ = (int(n) for n in self._spent.of(direction))
+        *times, whole_ns, _, _ = (int(n) for n in self._spent.value_of(direction))
         spent, left = times[:CAUSES], times[CAUSES:]
         for each_ns, cause in zip(left, _AT_THE_END, strict=True):
             spent[cause] += each_ns
@@ -67,11 +67,11 @@ class WaitingTimes:
 
     def timeouts(self, direction: int) -> int:
         """Count a direction's data that were sent again after 0.2 s of silence."""
-        return int(self._spent.of(direction)[-2])
+        return int(self._spent.value_of(direction)[-2])
 
     def nagles(self, direction: int) -> int:
         """Count a direction's small data that waited for an ACK (Nagle's algorithm)."""
-        return int(self._spent.of(direction)[-1])
+        return int(self._spent.value_of(direction)[-1])
 
 
 class _Waited(ctypes.Structure):

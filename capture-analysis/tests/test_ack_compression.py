@@ -212,7 +212,7 @@ def test_epochs_with_different_victims_alternate(victims: list[int], share: floa
 
 def test_window_takes_starts() -> None:
     """An epoch, with all its drops, belongs to the window in which it starts."""
-    found = epochs((5, 0), (14, 1), (40, 0), (45, 0)).within(6, 41)
+    found = epochs((5, 0), (14, 1), (40, 0), (45, 0)).select_window(6, 41)
     assert as_rows(found) == [(40, 2, 0)]
 
 

@@ -103,7 +103,7 @@ def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int])
         lane = np.array([packet[0] for packet in block], dtype=np.int64)
         values = np.array([packet[2] for packet in block], dtype=np.int64)
         lanes, starts = np.unique(lane, return_index=True)
-        before = previous.of(lanes, starts, values)
+        before = previous.take_previous(lanes, starts, values)
         expected = []
         for of, group in groupby(block, key=lambda packet: packet[0]):
             for _, _, value in group:
@@ -119,8 +119,8 @@ def test_lanes_appear_late() -> None:
     other = LaneArray(np.minimum, 99)
     other.add_rows(np.array([7, 7, 2]), np.array([3, 1, 6]))
     least.merge(other)
-    assert [least.of(lane) for lane in (0, 2, 7, 8, 1000)] == [99, 5, 1, 99, 99]
-    assert least.at(np.array([1, 7])).tolist() == [99, 1]
+    assert [least.value_of(lane) for lane in (0, 2, 7, 8, 1000)] == [99, 5, 1, 99, 99]
+    assert least.values_of(np.array([1, 7])).tolist() == [99, 1]
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 1 << 40])))

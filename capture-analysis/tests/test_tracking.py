@@ -443,7 +443,7 @@ def test_wide_columns_are_taken_too() -> None:
     """Columns widened to int64 (`read_capture`) give the same rows."""
     rows = rough_path(1, 500)
     expected = table([Tracker().track(rows, flow_table(FLOWS))])
-    assert table([Tracker().track(rows.widened(), flow_table(FLOWS))]) == expected
+    assert table([Tracker().track(rows.widen(), flow_table(FLOWS))]) == expected
 
 
 def rough_path(seed: int, packets: int) -> Packets:

@@ -99,7 +99,7 @@ class Measured:
         given = Given(*(view.queue.rate_bit / 1e6 for view in queues))
         self.one = {host: one(path, given) for host, path in zip(hosts, cut, strict=True)}
         self.two = analyse_pair(cut[0], cut[1], one_clock=True)
-        packets = min(len(run.steady(view.passed.packets)) for view in queues)
+        packets = min(len(run.select_steady(view.passed.packets)) for view in queues)
         longest = self.analysis.longest_round_trip_ns / (run.stop_ns - run.steady_ns)
         self.edge = max(2 * max(self.run[f"queue_peak.{q}"] for q in self.ways) / packets, longest)
 
@@ -262,7 +262,7 @@ def test_iperf3_counts_what_the_captures_hold(tmp_path: Path) -> None:
     )
     arrived = Run(folder).whole_capture("h2-eth0")
     of_test = np.bincount(arrived.flow, arrived.payload_bytes).argmax()
-    data = arrived.where((arrived.flow == of_test) & (arrived.half == 0)).widened()
+    data = arrived.where((arrived.flow == of_test) & (arrived.half == 0)).widen()
     received_bytes = in_order_bytes(data) - COOKIE_BYTES
     assert server["sum_received"]["bytes"] == client["sum_sent"]["bytes"] == received_bytes > 4e6
     of_most_packets = analyse(folder / "pcap/h1-eth0.pcap.zst")["flows"][0]

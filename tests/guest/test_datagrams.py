@@ -109,6 +109,6 @@ def test_a_backlog_that_outlasts_the_run(capture: str, tmp_path: Path) -> None:
     }
     run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
     analysis = Analysis(run)
-    waiting = analysis.queues["forward"].all_packets.at(np.array([analysis.run.stop_ns]))
+    waiting = analysis.queues["forward"].all_packets.count_at(np.array([analysis.run.stop_ns]))
     assert int(waiting[0]) > 700
     assert {row.verdict for row in fidelity(analysis)} == {Verdict.PASS}

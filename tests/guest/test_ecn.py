@@ -32,8 +32,10 @@ def test_marks_take_the_place_of_losses(tmp_path: Path) -> None:
     assert {row.verdict for row in found.fidelity} == {Verdict.PASS}
     marks = found.metrics["marks.forward"].value
     (connection,) = analysis.run.connections
-    data = analysis.run.between(connection.source_interface, connection, forward=True).data()
-    acks = analysis.run.between(connection.source_interface, connection, forward=False)
+    data = analysis.run.packets_between(
+        connection.source_interface, connection, forward=True
+    ).data()
+    acks = analysis.run.packets_between(connection.source_interface, connection, forward=False)
     heard = int((data.flags & CWR > 0).sum())
     assert marks
     assert 1 < heard <= marks <= int((acks.flags & ECE > 0).sum())
@@ -65,6 +67,8 @@ def test_joined_segments_leave_apart(tmp_path: Path) -> None:
         analysis = Analysis(carry_out(path, tmp_path / f"{most}"))
         assert {row.verdict for row in compute(analysis).fidelity} == {Verdict.PASS}
         (connection,) = analysis.run.connections
-        sent = analysis.run.between(connection.source_interface, connection, forward=True).data()
+        sent = analysis.run.packets_between(
+            connection.source_interface, connection, forward=True
+        ).data()
         gaps.append(int((np.diff(sent.time_ns) == 0).sum()))
     assert gaps[0] < gaps[1]

@@ -25,7 +25,7 @@ from support.plans import plan_with, run_folder, shell
 from support.running import ROOT, processes_with
 from support.sharing import once
 
-from twoway.confinement import NOBODY, confined
+from twoway.confinement import NOBODY, confined_command
 from twoway.contract.plan import PLAN
 from twoway.description.recorded import Up
 from twoway.description.topology import load_topology
@@ -136,7 +136,7 @@ except OSError:
 print(made, flush=True)
 sys.stdin.read()
 '''
-box = confinement.confined({}, shm_mib=1, processes=50)
+box = confinement.confined_command({}, shm_mib=1, processes=50)
 subprocess.run([*box, "/usr/bin/python3", "-I", "-c", program, sys.argv[1]])
 """
 
@@ -354,7 +354,7 @@ def test_root_is_told_what_nobody_may_not_read(tmp_path: Path) -> None:
     """If the guest's user cannot read a folder, root's sandbox does not start and names it."""
     (tmp_path / "checkout").mkdir(mode=0o700)
     with pytest.raises(TwowayError, match=r"checkout: not readable for the user `nobody`"):
-        confined({"/mnt/twoway": tmp_path / "checkout"}, shm_mib=1)
+        confined_command({"/mnt/twoway": tmp_path / "checkout"}, shm_mib=1)
 
 
 @pytest.mark.slow
@@ -369,7 +369,7 @@ def test_the_interpreter_is_there_where_homes_are_hidden(
         if parent.is_relative_to(tmp_path):
             parent.chmod(0o755)
     monkeypatch.setattr(sys, "base_prefix", str(python))
-    words = [*confined({}, shm_mib=1), "ls", str(python.parent)]
+    words = [*confined_command({}, shm_mib=1), "ls", str(python.parent)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout == "python\n"
 
@@ -380,8 +380,8 @@ def test_the_sandbox_starts_where_processes_have_other_numbers() -> None:
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
     words = ["unshare", *user, "--pid", "--fork", "--mount-proc", "sh", "-c"]
     program = (
-        "import subprocess; from twoway.confinement import confined\n"
-        "subprocess.run([*confined({}, shm_mib=1), 'echo', 'there'])"
+        "import subprocess; from twoway.confinement import confined_command\n"
+        "subprocess.run([*confined_command({}, shm_mib=1), 'echo', 'there'])"
     )
     done = subprocess.run(
         [*words, '/usr/bin/true; exec "$@"', "sh", sys.executable, "-c", program],

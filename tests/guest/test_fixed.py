@@ -44,7 +44,7 @@ def flights(analysis: Analysis, name: str) -> Iterator[int]:
     """Return a lossless connection's bytes in flight after each steady instant."""
     run, view = analysis.run, analysis.connections[name]
     data = view.sent.data()
-    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    acks = run.packets_between(view.connection.source_interface, view.connection, forward=False)
     acks = acks.where(acks.time_ns >= data.time_ns[0])
     sent = unwrap(data.seq) + data.payload_bytes
     acked = unwrap(acks.ack) + (int(acks.ack[0]) - int(data.seq[0])) % (1 << 32)

@@ -75,11 +75,11 @@ def _marked(analysis: Analysis) -> list[tuple[int, int]]:
 def test_a_queue_keeps_the_packet_that_it_would_drop(tmp_path: Path) -> None:
     """The packet that a full queue drops first is in it, one above the limit, and arrives."""
     before = _run(tmp_path, FILLS)
-    lost = before.lost(before.connections["one"])
+    lost = before.list_lost(before.connections["one"])
     sequence, at_ns = _sequences(before, lost)[0], int(lost.time_ns[0])
     after = _run(tmp_path, FILLS, {"keep": {"flow": "one", "sequence": sequence}})
     assert _did(after).equal_until_ns == at_ns
-    now_lost = after.lost(after.connections["one"])
+    now_lost = after.list_lost(after.connections["one"])
     assert sequence not in _sequences(after, now_lost)
     assert int(now_lost.time_ns.min(initial=at_ns + 1)) > at_ns
     assert after.queues["forward"].all_packets.peak(at_ns - 1, at_ns + 1) == 21
@@ -92,7 +92,7 @@ def test_a_queue_keeps_the_packet_that_it_would_drop(tmp_path: Path) -> None:
 def test_all_losses_of_a_time_are_averted_together(tmp_path: Path) -> None:
     """`keep` until a time lets every packet into the queue until then, and no later one."""
     after = _run(tmp_path, FILLS, {"keep": {"queue": "forward", "until_s": 1}})
-    lost_ns = after.lost(after.connections["one"]).time_ns
+    lost_ns = after.list_lost(after.connections["one"]).time_ns
     assert lost_ns.min(initial=START_NS + 10**9) >= START_NS + 10**9
     assert _did(after).happened[0].packets > 1
 
@@ -290,7 +290,7 @@ def test_a_longer_queue_decides_until_the_loss(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     analysis = Analysis(folders[0])
-    (lost_ns,) = analysis.lost(analysis.connections["answer"]).time_ns
+    (lost_ns,) = analysis.list_lost(analysis.connections["answer"]).time_ns
     begin, end = found["step"]
     assert begin < analysis.run.seconds(lost_ns) <= end < begin + 0.002
     assert found["decides"]

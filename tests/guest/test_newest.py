@@ -78,7 +78,8 @@ def test_accecn_counts_marks(guest: Guest, tmp_path: Path) -> None:
     analysis = Analysis(run_experiment(point, Uml(guest), tmp_path / "results"))
     (each,) = analysis.run.connections
     sent, acks = (
-        analysis.run.between(each.source_interface, each, forward=forward).flags & (ECE | CWR)
+        analysis.run.packets_between(each.source_interface, each, forward=forward).flags
+        & (ECE | CWR)
         for forward in (True, False)
     )
     assert sent[0] == ECE | CWR

@@ -112,7 +112,7 @@ def timeouts(trace: Trace) -> list[Timeout]:
             found.append(Timeout(started_ns / S, due_ns / S, step["at_s"], woken))
             timer.timed_out()
         if ack > una:
-            timer.acked(una, ack, highest, now_ns)
+            timer.note_acked(una, ack, highest, now_ns)
         started = ack > una or sent == [ack] or step["event"] != "ack"
         if started:
             started_ns, due_ns = now_ns, timer.expires(now_ns)
@@ -121,7 +121,7 @@ def timeouts(trace: Trace) -> list[Timeout]:
             if segment < highest:
                 timer.retransmits(segment)
             else:
-                timer.sent(segment, now_ns)
+                timer.note_sent(segment, now_ns)
             highest = max(highest, segment + 1)
         una = ack
     return found

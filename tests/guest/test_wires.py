@@ -99,7 +99,7 @@ def _overtaken(run: Path) -> int:
     A connection numbers its packets, from its SYN on: in the order in which they left.
     """
     packets, _ = read_capture(run / "pcap/h2-eth0.pcap.zst")
-    data = packets.where(packets.payload_bytes > 0).widened()
+    data = packets.where(packets.payload_bytes > 0).widen()
     late = 0
     for each in np.unique(data.flow):
         number = data.ip_id[data.flow == each]

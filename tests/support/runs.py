@@ -136,7 +136,7 @@ def kept_in_guest(guest: Guest, folder: Path, program: Path, *arguments: str) ->
     """
     sources = (path for tree in _PROGRAMS for path in sorted(tree.rglob("*.*")) if path.is_file())
     modules = sorted(path.name for path in guest.programs.glob("*.ko"))
-    decisive = [uml.Uml(guest).decisive(modules), str(program.relative_to(ROOT)), arguments]
+    decisive = [uml.Uml(guest).identify(modules), str(program.relative_to(ROOT)), arguments]
     hashes = (sha256(path).encode() for path in sources if path.suffix not in {".pyc", ".md"})
     with _place(json.dumps(decisive).encode(), _PACKAGES.read_bytes(), *hashes) as place:
         if (place / "run").exists():

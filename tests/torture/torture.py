@@ -193,7 +193,7 @@ class Torture:
 def _is_whole(run: Path) -> bool:
     """Tell whether a run's files are unchanged since its end."""
     try:
-        return read_manifest(run).damaged(run) == []
+        return read_manifest(run).list_damaged(run) == []
     except ValueError:
         return False
 

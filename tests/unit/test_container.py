@@ -17,7 +17,7 @@ from support.running import ROOT
 from twoway import confinement, system_calls
 from twoway.backends import uml
 from twoway.backends.uml import Uml
-from twoway.confinement import NOBODY, SETTING, confined, refusal
+from twoway.confinement import NOBODY, SETTING, confined_command, refusal
 from twoway.contract.plan import PLAN
 from twoway.errors import TwowayError
 from twoway.guest.cache import Guest
@@ -47,7 +47,7 @@ def test_outside_of_the_image_a_refused_sandbox_is_not_replaced(
     """Without the image's setting, programs run in the sandbox or not at all."""
     monkeypatch.delenv(SETTING, raising=False)
     assert refusal() == ""
-    assert confined({}, shm_mib=1) == REFUSED
+    assert confined_command({}, shm_mib=1) == REFUSED
 
 
 def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.Monke
     monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: ["env"])
     refusal.cache_clear()
     assert refusal() == ""
-    assert confined({}, shm_mib=1) == ["env"]
+    assert confined_command({}, shm_mib=1) == ["env"]
 
 
 @pytest.mark.usefixtures("image")
@@ -70,7 +70,7 @@ def test_a_missing_sandbox_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("image")
 def test_without_a_sandbox_nothing_is_roots() -> None:
     """In the image a program gains no privileges, and root's programs run as `nobody`."""
-    words = confined({}, shm_mib=1)
+    words = confined_command({}, shm_mib=1)
     assert "--no-new-privs" in words
     assert (f"--reuid={NOBODY}" in words) == (os.geteuid() == 0)
 
@@ -78,9 +78,9 @@ def test_without_a_sandbox_nothing_is_roots() -> None:
 @pytest.mark.usefixtures("image")
 def test_without_a_sandbox_files_lie_where_a_guest_looks(tmp_path: Path) -> None:
     """In the image a file must be at the path that the guest uses; otherwise the run fails."""
-    confined({"/usr": Path("/usr")}, shm_mib=1)
+    confined_command({"/usr": Path("/usr")}, shm_mib=1)
     with pytest.raises(TwowayError, match="it must be /mnt/bin"):
-        confined({"/mnt/bin": tmp_path}, shm_mib=1)
+        confined_command({"/mnt/bin": tmp_path}, shm_mib=1)
 
 
 def test_root_without_rights_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_the_manifest_tells_what_held_the_guest(tmp_path: Path) -> None:
     (tmp_path / "linux").touch()
     backend = Uml(_guest(tmp_path))
     assert backend.description().sandbox == "container"
-    assert "container" not in str(backend.decisive([]))
+    assert "container" not in str(backend.identify([]))
 
 
 @pytest.mark.usefixtures("image")

@@ -45,7 +45,7 @@ class Backend(Protocol):
     def description(self) -> Platform:
         """Describe kernel, modules and clock of the backend in a manifest."""
 
-    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+    def identify(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify everything besides the plan that decides the bytes of a run.
 
         Args:

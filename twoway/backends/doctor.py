@@ -8,7 +8,7 @@ from typing import Any
 
 from twoway.backends.native import unfit
 from twoway.backends.qemu import version
-from twoway.confinement import confined, refusal
+from twoway.confinement import confined_command, refusal
 from twoway.contract.folders import disk_bytes
 from twoway.errors import TwowayError
 from twoway.guest.cache import find_guest
@@ -76,7 +76,7 @@ def _program(name: str, package: str, purpose: str) -> dict[str, Any]:
 def _sandbox() -> dict[str, Any]:
     what = "sandbox"
     try:
-        argv = [*confined({}, shm_mib=1), "true"]
+        argv = [*confined_command({}, shm_mib=1), "true"]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
     except TwowayError as error:
         return _finding(what, False, str(error), error.hint)

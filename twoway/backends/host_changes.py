@@ -86,7 +86,7 @@ class HostChanges:
         if status != 0 and kind is None:
             raise RunError(*self._left())
 
-    def setting(self, path: Path, value: str) -> None:
+    def write_setting(self, path: Path, value: str) -> None:
         """Write one of the kernel's settings, a file under /proc/sys.
 
         Raises: RunError if the kernel has no such setting, or does not take the value.

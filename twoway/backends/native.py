@@ -111,7 +111,7 @@ class Native:
             kept.module(self.programs / step.file, step.words)
         else:
             for name, value in step.sysctls.items():
-                kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
+                kept.write_setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
 
     def _sandbox(self, folder: Path) -> list[str]:
         words = [*own_processes(), *_AS_ROOT.split(), "--bind", str(folder), "/mnt/run"]
@@ -125,10 +125,10 @@ class Native:
             backend=self.name,
             clock_source="host",
             kernel=Kernel(release=os.uname().release, key=self.programs.name),
-            modules={p.name: Module.of(p) for p in sorted(self.programs.glob("*.ko"))},
+            modules={p.name: Module.from_file(p) for p in sorted(self.programs.glob("*.ko"))},
         )
 
-    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+    def identify(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify this machine, its kernel, our programs and the modules in use."""
         system = os.uname()
         return {

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from twoway.confined_process import run_confined
-from twoway.confinement import NOBODY, confined
+from twoway.confinement import NOBODY, confined_command
 from twoway.contract.files import open_run_file
 from twoway.contract.folders import remove_folder
 from twoway.contract.plan import OWN_MODULES, LoadModule
@@ -101,7 +101,7 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
                 os.chown(path, NOBODY, NOBODY)
         place = _made_at(kernel)
         trees = {f"{place}/source": kernel.parent / "source", f"{place}/build": kernel}
-        box = confined(trees, scratch, shm_mib=_SHM_MIB)
+        box = confined_command(trees, scratch, shm_mib=_SHM_MIB)
         make = ["make", "-C", f"{place}/build", "ARCH=um", f"M={_SCRATCH}", "modules"]
         try:
             done = run_confined(

@@ -33,7 +33,7 @@ from twoway.backends.sandbox import (
     own_core,
     places,
 )
-from twoway.confinement import confined
+from twoway.confinement import confined_command
 from twoway.contract.files import sha256
 from twoway.contract.plan import PLAN, Plan, read_plan
 from twoway.contract.writing import write_json
@@ -114,10 +114,10 @@ class Qemu:
             kernel=Kernel(release=stock.release, key=stock.key, package=stock.package),
             clock_source="instructions" if self.accelerator == "icount" else "host",
             qemu=f"{version()}, {self.accelerator}",
-            modules={p.name: Module.of(p) for p in sorted(self._modules())},
+            modules={p.name: Module.from_file(p) for p in sorted(self._modules())},
         )
 
-    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+    def identify(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify kernel, QEMU, accelerator, programs and modules in use."""
         programs = self.stock.programs
         return {
@@ -184,7 +184,7 @@ def command(
     memory_mib = read_plan(home).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
     devices = [_KVM] if accelerator == "kvm" else []
-    sandboxed = confined(
+    sandboxed = confined_command(
         places(stock.programs, stock.image, {**packaged, **machine.readable}),
         home,
         devices=devices,

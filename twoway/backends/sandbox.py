@@ -19,7 +19,7 @@ from pathlib import Path
 
 from twoway.backends.backend import Progress
 from twoway.backends.guest_files import remove_special_files, take_over
-from twoway.confined_process import lives, started
+from twoway.confined_process import lives, start_confined
 from twoway.confinement import NOBODY
 from twoway.contract.files import open_lock, open_run_file, read_run_file
 from twoway.contract.folders import give
@@ -27,7 +27,7 @@ from twoway.contract.model import read_json
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import RunError
-from twoway.messages import cut
+from twoway.messages import cut_line
 from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
@@ -168,7 +168,7 @@ def live(
     try:
         with (
             open_run_file(folder, CONSOLE_LOG, new=True) as console,
-            started(argv, console.fileno(), console.fileno()) as process,
+            start_confined(argv, console.fileno(), console.fileno()) as process,
         ):
             _watch(process, look, on_progress, stall_s, culprit)
     finally:
@@ -235,20 +235,22 @@ def _judge(returncode: int, folder: Path) -> None:
         raise RunError(f"in the guest: {error}", _LACKING if _LACKED.search(error) else "")
     panic = next((line for line in console if "Kernel panic" in line), None)
     if panic:
-        said = cut(panic[panic.index("Kernel panic") :].strip())
+        said = cut_line(panic[panic.index("Kernel panic") :].strip())
         place = fault_place(text)
-        where = f" in {cut(place)}" if place else ""
+        where = f" in {cut_line(place)}" if place else ""
         raise RunError(f"the guest kernel panicked{where}: {said}", f"see {CONSOLE_LOG}")
     if status is None:
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
-        said = cut(console[-1].strip()) if console else "nothing"
+        said = cut_line(console[-1].strip()) if console else "nothing"
         raise RunError(f"the guest died ({how}); its last output: {said}", f"see {CONSOLE_LOG}")
     if status != "0":
-        said = " / ".join(cut(line.strip()) for line in console[-3:])
+        said = " / ".join(cut_line(line.strip()) for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
     if found := complaints(text):
         what = "cwnd set to 0 or less: " if _NO_WINDOW.search(found[0]) else ""
-        raise RunError(f"the guest kernel complained: {what}{cut(found[0])}", f"see {CONSOLE_LOG}")
+        raise RunError(
+            f"the guest kernel complained: {what}{cut_line(found[0])}", f"see {CONSOLE_LOG}"
+        )
 
 
 def fault_place(console: str) -> str | None:
@@ -287,6 +289,6 @@ def guest_error(folder: Path) -> str | None:
     if content is None:
         return None
     try:
-        return cut(str(read_json(content)["error"]))
+        return cut_line(str(read_json(content)["error"]))
     except (ValueError, TypeError, KeyError):  # a line that the runner does not write
         return repr(content[:200])

@@ -35,7 +35,7 @@ from twoway.backends.sandbox import (
     places,
     read_console,
 )
-from twoway.confinement import OWN_MIB, confined, refusal
+from twoway.confinement import OWN_MIB, confined_command, refusal
 from twoway.contract.files import open_run_folder, sha256
 from twoway.contract.plan import read_plan
 from twoway.errors import RunError
@@ -90,11 +90,11 @@ class Uml:
             backend=self.name,
             clock_source="virtual",
             kernel=Kernel(release=self.guest.release, key=self.guest.key),
-            modules={p.name: Module.of(p) for p in self._modules()},
+            modules={p.name: Module.from_file(p) for p in self._modules()},
             sandbox="container" if refusal() else "bubblewrap",
         )
 
-    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+    def identify(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify the guest's kernel, programs, runner and the modules in use."""
         programs = [p for p in self.guest.programs.iterdir() if p.suffix != ".ko"]
         return {
@@ -140,7 +140,7 @@ def command(
         kernel += f" time-travel-start={plan.clock.boot_ns} random-seed={plan.seed}"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
-    sandboxed = confined(
+    sandboxed = confined_command(
         places(guest.programs, guest.kernel, {**own_modules(guest, plan.own_modules), **readable}),
         home,
         shm_mib=plan.memory_mib + _SHM_RESERVE_MIB,

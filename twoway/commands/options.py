@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.errors import UsageError
-from twoway.messages import cut
+from twoway.messages import cut_line
 from twoway.paths import EXPERIMENTS, experiment_files, results
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
@@ -284,9 +284,9 @@ def run_again(args: argparse.Namespace, name: str) -> str:
 def complain(text: str, hint: str = "") -> None:
     """Print an error on standard error, each line after the program's name, then its hint."""
     for line in text.splitlines():
-        print(f"twoway: {cut(line)}", file=sys.stderr)
+        print(f"twoway: {cut_line(line)}", file=sys.stderr)
     if hint:
-        print(f"\nhint: {cut(hint)}", file=sys.stderr)
+        print(f"\nhint: {cut_line(hint)}", file=sys.stderr)
 
 
 def shorten_path(path: Path) -> Path:

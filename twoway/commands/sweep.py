@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         points = named_points(args.experiments, args.seeds)
         outcomes = run_all(args, points, args.metric, pages.on_outcome, Room(args.keep))
     except KeyboardInterrupt:
-        pages.stopped()
+        pages.write_stopped()
         raise
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
@@ -95,7 +95,7 @@ class _Pages:
         took_s = time.monotonic() - began_s
         self._next_s = began_s + took_s + max(_WATCH_S, _WATCH_TIMES * took_s)
 
-    def stopped(self) -> None:
+    def write_stopped(self) -> None:
         """Write the pages so far of a sweep that was stopped, and name them."""
         why = dict.fromkeys(self._waiting, "the sweep was interrupted")
         _name(self.write(self._done, why=why))

@@ -311,7 +311,7 @@ class Observe(_Derived, _Daemon):
             *(word for i, node in self.queues.items() for word in ("--queue", f"{node}/{i}")),
         )
 
-    def of(self, nodes: Words) -> "Observe":
+    def select_nodes(self, nodes: Words) -> "Observe":
         """Reduce the samples to the sockets and queues of some nodes."""
         return self.model_copy(
             update={

@@ -61,7 +61,7 @@ class Graph:
         """The interfaces with a queue, by name."""
         return {i.name: i for placed in self.queues.values() for i in placed}
 
-    def of(self, node: str) -> tuple[Interface, ...]:
+    def interfaces_of(self, node: str) -> tuple[Interface, ...]:
         """List the interfaces of one node."""
         return tuple(i for i in self.interfaces if i.node == node)
 
@@ -75,7 +75,7 @@ class Graph:
 
     def neighbours(self, interface: Interface) -> tuple[Interface, ...]:
         """List the interfaces with addresses that frames from an interface reach."""
-        return self._segments.reached(interface)
+        return self._segments.reachable(interface)
 
     def path(self, start: str, goal: str) -> tuple[Interface, ...]:
         """List the interfaces at which packets from one host to another leave a node, in order.
@@ -88,7 +88,7 @@ class Graph:
             if node != start and node in self.hosts:
                 raise SpecError([f"{node}: forwards no packets to {goal}: it is no LinuxRouter"])
             name = self.routes[node].way_out(destination)
-            way = next((i for i in self.of(node) if i.name == name), None)
+            way = next((i for i in self.interfaces_of(node) if i.name == name), None)
             if way is None:
                 raise SpecError([f"{node}: no route to {goal} ({destination})"])
             if way in passed:
@@ -104,7 +104,7 @@ class Graph:
             return ways
         return ways | {str(network_in_ipv6(IPv4Network(each))): ways[each] for each in ways}
 
-    def rerouted(
+    def route_changes(
         self, node: str, changes: Iterable[RouteChange], *, ipv6: bool
     ) -> Iterator[tuple[int, dict[str, tuple[Interface, str]]]]:
         """List changes of a node's routes by time: interfaces and gateways by destination.
@@ -112,17 +112,17 @@ class Graph:
         Times count in ns from the start of traffic.
         """
         for change in sorted(changes, key=lambda each: each.at_s):
-            out = next(i for i in self.of(node) if i.peer_node == change.via)
+            out = next(i for i in self.interfaces_of(node) if i.peer_node == change.via)
             gateway = self.peer(out).ip
             yield (
                 whole_ns(change.at_s),
                 {
                     str(ip_network(address_in(i.ip, ip))): (out, str(address_in(gateway, ip)))
-                    for i in self.of(change.to)
+                    for i in self.interfaces_of(change.to)
                     for ip in ((4, 6) if ipv6 else (4,))
                 },
             )
 
     def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
         """Return a host's address in a version of IP: that of its first interface."""
-        return address_in(self.of(host)[0].ip, ip)
+        return address_in(self.interfaces_of(host)[0].ip, ip)

@@ -118,13 +118,13 @@ def queue_of(named: PacketName, of: "Surroundings") -> PlacedQueue | None:
 
 def drops_when_full_alone(direction: Direction) -> bool:
     """Tell whether a direction's queue drops only what finds its limit of packets in it."""
-    return direction.manager is None and not direction.elements.has(Channel)
+    return direction.manager is None and not direction.elements.contains(Channel)
 
 
 def loses_at_random(direction: Direction) -> bool:
     """Tell whether netem loses packets behind a direction's queue, which it could mark instead."""
     loss = direction.elements.find(Loss)
-    return loss is not None and not loss.every and not direction.elements.has(Delay)
+    return loss is not None and not loss.every and not direction.elements.contains(Delay)
 
 
 class Place(NamedTuple):
@@ -187,8 +187,8 @@ def intervention_problems(asked: Sequence[Intervention], of: Surroundings) -> It
         elif each.limit:
             yield from (f"interventions.{number}.limit{p}" for p in _limit_problems(each.limit, of))
         elif each.control:
-            found = _control_problems(each.control, of)
-            yield from (f"interventions.{number}.control{problem}" for problem in found)
+            wrong = _control_problems(each.control, of)
+            yield from (f"interventions.{number}.control{problem}" for problem in wrong)
 
 
 def _limit_problems(change: QueueLimit, of: Surroundings) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _late(at_s: float, of: Surroundings) -> Iterator[str]:
 def route_problems(routers: Mapping[str, RouterSettings], of: Surroundings) -> Iterator[str]:
     """List changes of routes to hosts or neighbours that the topology does not have."""
     for router, settings in routers.items():
-        neighbours = [interface.peer_node for interface in of.graph.of(router)]
+        neighbours = [interface.peer_node for interface in of.graph.interfaces_of(router)]
         for number, each in enumerate(settings.routes):
             where = f"routers.{router}.routes.{number}"
             if each.to not in of.graph.hosts:

@@ -59,7 +59,7 @@ class Axis(Model):
         "value for each field of `set`, or the words of a program's `command`"
     )
 
-    def given(self) -> Iterable[tuple[Scalar, Value]]:
+    def named_values(self) -> Iterable[tuple[Scalar, Value]]:
         """List the values, each with its name, or with its index in the list."""
         return self.to.items() if isinstance(self.to, dict) else enumerate(self.to)
 
@@ -159,7 +159,7 @@ def matrix_problems(matrix: Matrix) -> list[str]:
     for name, axis in matrix.items():
         problems += [
             f"matrix.{name}.to.{index}: {len(value)} values for {len(axis.set)} fields of set"
-            for index, value in axis.given()
+            for index, value in axis.named_values()
             if isinstance(value, list) and not axis.is_command and len(value) != len(axis.set)
         ]
         labels = [label(value) for value in axis.to]

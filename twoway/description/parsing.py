@@ -7,7 +7,7 @@ import yaml
 from capture_analysis.printable import printable
 from yaml.constructor import ConstructorError
 
-from twoway.messages import cut
+from twoway.messages import cut_line
 
 # The most values in a file; an alias counts as the values that it repeats.
 _MOST_VALUES = 20_000
@@ -121,4 +121,4 @@ def _refuse_large(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 
 def show_text(text: str, most: int = 80) -> str:
     """Cut a text from a file for a message, and make it printable."""
-    return printable(cut(text, most))
+    return printable(cut_line(text, most))

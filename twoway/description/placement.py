@@ -58,7 +58,7 @@ def own_qdisc_problems(profile: Profile, graph: Graph, experiment: Experiment) -
         f"routers.{name}.qdisc: each interface of {name} has a link's queue or delay; "
         "`queue: {tc: WORDS}` of a direction is in the link's queue"
         for name, each in experiment.routers.items()
-        if each.qdisc and taken.issuperset(graph.of(name))
+        if each.qdisc and taken.issuperset(graph.interfaces_of(name))
     ]
 
 

@@ -341,7 +341,7 @@ def make_point(
     )
     if problems:
         raise SpecError([f"{where}: {each}" for each in problems])
-    channels = [q.name for q in queues if directions[q.direction].elements.has(Channel)]
+    channels = [q.name for q in queues if directions[q.direction].elements.contains(Channel)]
     known = metric_names(
         queues=[q.name for q in queues],
         connections=[c.name for c in connections],
@@ -367,7 +367,7 @@ def make_point(
         predictions=tuple(predictions_at(where, experiment, said_point, setup)),
         claims=tuple(claims_at(where, source.id, experiment, said_point, setup)),
         findings=tuple(
-            each.of(metric, said_point, experiment.matrix)
+            each.make_finding(metric, said_point, experiment.matrix)
             for _, each, metric in said_at(said_point, experiment.findings)
         ),
         metrics=tuple(known),

@@ -41,7 +41,7 @@ def predictions_at(
             problem = f"theory {theory} does not predict {metric}; it has: {known}"
             raise SpecError([f"{where}: predictions.{index}: {problem}"])
         of_testbed = tests_testbed(theory, metric)
-        yield each.of(metric, point, theory, computed[theory], of_testbed=of_testbed)
+        yield each.make_prediction(metric, point, theory, computed[theory], of_testbed=of_testbed)
 
 
 def claims_at(
@@ -66,7 +66,7 @@ def claims_at(
         if each.has_formula and metric not in (forms or {}):
             problem = f"theory {experiment.theory} has no printed form of {metric}"
             raise SpecError([f"{where}: claims.{index}: {problem}"])
-        yield _complete(each.of(metric, point, forms or {}), name, point)
+        yield _complete(each.make_claim(metric, point, forms or {}), name, point)
 
 
 def metric_problems(experiment: Experiment, point: AxisValues, known: list[str]) -> Iterable[str]:

@@ -38,7 +38,7 @@ def node_routes(
         ends[interface.node].append(interface)
     found, problems = {}, []
     for node, mine in ends.items():
-        reached = [(each, i.name) for i in mine for each in segments.reached(i)]
+        reached = [(each, i.name) for i in mine for each in segments.reachable(i)]
         neighbours = {each.ip: name for each, name in reached}
         goals = {i.address.network: i.name for i in mine if i.address}
         goals |= {IPv4Network(i.address.ip): ITSELF for i in mine if i.address}

@@ -195,7 +195,7 @@ def _qdisc_problems(experiment: Experiment) -> Iterator[str]:
     for node, qdisc in nodes.items():
         if not qdisc:
             continue
-        lacking = "" if _is_other_kernel(experiment) else qdisc.lacking()
+        lacking = "" if _is_other_kernel(experiment) else qdisc.name_lacking()
         problems = [f": {lacking}"] if lacking else tc_problems(qdisc)
         yield from (f"{node}.qdisc{problem}" for problem in problems)
 

@@ -82,7 +82,7 @@ class Known(Model):
         default={}, description="the points that differ; by default all points of the statement"
     )
 
-    def about(self, metric: str, point: AxisValues) -> bool:
+    def covers(self, metric: str, point: AxisValues) -> bool:
         """Tell whether the exception covers a metric at a point."""
         return (self.metrics is None or metric in self.metrics) and matches(self.at, point)
 
@@ -92,7 +92,7 @@ KnownT = TypeVar("KnownT", bound=Known)
 
 def _known(listed: Sequence[KnownT], metric: str, point: AxisValues) -> KnownT | None:
     """Return the first exception that covers a metric at a point; None without one."""
-    return next((each for each in listed if each.about(metric, point)), None)
+    return next((each for each in listed if each.covers(metric, point)), None)
 
 
 class ContradictedAt(Known):
@@ -129,7 +129,7 @@ class Predicted(Statement):
         default=[], description="runs that contradict it: on record, and no failure"
     )
 
-    def of(
+    def make_prediction(
         self, metric: str, point: AxisValues, theory: str, computed: Computed, *, of_testbed: bool
     ) -> Prediction:
         """Return the prediction of one metric at one point."""
@@ -245,7 +245,7 @@ class Claimed(Statement):
         """True if the paper's own formula gives the value or bound."""
         return "printed" in (self.value, self.at_most)
 
-    def of(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
+    def make_claim(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
         """Return the claim about one metric at one point."""
         known = _known(self.differs, metric, point)
         return Claim(
@@ -289,7 +289,7 @@ class Found(Statement):
         assert isinstance(drawn, list)
         return drawn[[*matrix[self.over].to].index(point[self.over])]
 
-    def of(self, metric: str, point: AxisValues, matrix: Matrix) -> Finding:
+    def make_finding(self, metric: str, point: AxisValues, matrix: Matrix) -> Finding:
         """Return the finding on one metric at one point."""
         found = self.measured_at(point, matrix)
         value = found[self.metrics.index(metric)] if isinstance(found, list) else found

@@ -23,14 +23,14 @@ class Segments:
             if each.node in self._ports:
                 self._ports[each.node].append(each)
 
-    def reached(self, start: Interface) -> tuple[Interface, ...]:
+    def reachable(self, start: Interface) -> tuple[Interface, ...]:
         """List the interfaces of hosts and routers that frames from an interface can reach.
 
         Raises: ValueError naming a switch that frames reach twice.
         """
         return tuple(self._follow([start], {start.node} & self._ports.keys()))
 
-    def joined(self) -> Iterator[tuple[list[str], list[Interface]]]:
+    def list_segments(self) -> Iterator[tuple[list[str], list[Interface]]]:
         """List each link and each group of switches once, as pairs of switches and ends.
 
         Raises: ValueError as `reached`.
@@ -67,7 +67,7 @@ def joining_problems(
 ) -> Iterator[str]:
     """List what links and switches must not join: circles, several networks, several routers."""
     try:
-        joined = [*Segments(interfaces, switches).joined()]
+        joined = [*Segments(interfaces, switches).list_segments()]
     except ValueError as error:
         yield str(error)
         return

@@ -18,7 +18,7 @@ def tc_problems(words: TcWords) -> list[str]:
     tc reads a filter's words only where the interface is: those of a filter fail in the guest.
     There are none for qdiscs and filters that the guest's kernel lacks.
     """
-    if words.lacking():
+    if words.name_lacking():
         return []
     first = f"qdisc add dev {_NOWHERE} root handle 1: {words.first}"
     lines = zip((words.first, *words.others), (first, *words.tree(_NOWHERE)), strict=True)

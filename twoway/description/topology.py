@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from twoway.confined_process import run_confined
-from twoway.confinement import confined, refusal
+from twoway.confinement import confined_command, refusal
 from twoway.contract.model import demand, text
 from twoway.contract.writing import write_json
 from twoway.description.graph import Graph
@@ -157,7 +157,7 @@ def _answer(path: Path, parameters: str) -> Any:
     """Run a topology's file in the sandbox and read the document that it writes."""
     seen = str(path.resolve()) if refusal() else "/mnt/topology.py"
     readable = {"/mnt/venv": Path(sys.prefix), seen: path, _DESCRIBE: DESCRIBE}
-    box = confined(readable, shm_mib=1, processes=_PROCESSES)
+    box = confined_command(readable, shm_mib=1, processes=_PROCESSES)
     words = [*box, *_LIMITS, *_SETTINGS, "/mnt/venv/bin/python", "-I", _DESCRIBE]
     try:
         done = run_confined([*words, seen, path.stem, parameters], longest_s=_LONGEST_S)

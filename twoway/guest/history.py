@@ -87,7 +87,7 @@ class History:
         return build_commit(self._folder, commit, steps)
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Exclude other processes from building commits of the repository, for a `with`."""
         with build_lock(f"history-{self._key}"):
             yield

@@ -100,7 +100,7 @@ def _share(plan: Plan, place: Place) -> Plan:
 def _ours(steps: Iterable[Step | Daemon], nodes: tuple[str, ...]) -> Iterable[Step | Daemon]:
     for step in steps:
         if isinstance(step, Observe):
-            yield step.of(nodes)
+            yield step.select_nodes(nodes)
         elif isinstance(step, MakeNetwork):
             yield from _network(step, nodes)
         elif step.node in (None, *nodes):

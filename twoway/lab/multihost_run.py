@@ -45,7 +45,7 @@ def carry_out(folder: Path) -> None:
         (folder / READY).touch()
     Machine(
         **dict(native.description()),
-        decisive=native.decisive(plan.modules),
+        decisive=native.identify(plan.modules),
         git=git_revision(),
         tools=tool_versions(),
         nodes=plan.share.nodes if plan.share else (),
@@ -127,7 +127,7 @@ class Multihost:
             machines=machines,
         )
 
-    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - each has its own
+    def identify(self, modules: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - each has its own
         """Identify the kernel, programs and modules of every host."""
         return {name: machine.decisive for name, machine in self._machines.items()}
 

@@ -48,7 +48,7 @@ class AckQueue(QueueByWord):
         """True: the delay adds the transmission time, which is known for one queue only."""
         return True
 
-    def inside(self, dev: str, link: Link) -> tuple[str, ...]:
+    def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:
         """Build two queues, with a limit each."""
         return tuple(self._lines(dev, link.queue_packets))
 

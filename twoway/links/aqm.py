@@ -86,7 +86,7 @@ class ActiveQueue(QueueByWord):
             return self._cake(interface, link)
         return replace(super().shaper(interface, link), older_tc=self.word == "dualpi2")
 
-    def inside(self, dev: str, link: Link) -> tuple[str, ...]:
+    def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:
         """Build the qdisc, which a shaper asks for packets."""
         return (f"qdisc add dev {dev} parent 1:1 handle 2: {self._managed(link)}",)
 

@@ -208,13 +208,13 @@ class ManagedQueue(Element):
         """True if the delay's netem adds the transmission time of a rate_mbit."""
         return False
 
-    def inside(self, dev: str, link: "Link") -> tuple[str, ...]:
+    def put_inside(self, dev: str, link: "Link") -> tuple[str, ...]:
         """List the tc batch lines that put the queue inside class 1:1 of a shaper."""
         raise NotImplementedError
 
     def shaper(self, interface: Interface, link: "Link") -> Shaper:
         """Build the root qdisc of the queue's interface, which keeps a rate_mbit."""
-        return htb(interface, link.start_mbit, link, self.inside(interface.name, link))
+        return htb(interface, link.start_mbit, link, self.put_inside(interface.name, link))
 
 
 class QueueByWord(ManagedQueue):
@@ -315,7 +315,7 @@ class Elements(tuple[Element, ...]):
     @property
     def drop(self) -> bool:
         """True if one of them loses packets behind the queue, or drops some before it."""
-        return self.lose or self.has(BeforeQueue)
+        return self.lose or self.contains(BeforeQueue)
 
     @property
     def keep_spacing(self) -> bool:
@@ -325,7 +325,7 @@ class Elements(tuple[Element, ...]):
     @property
     def act_behind(self) -> bool:
         """True if one of them acts on packets behind the queue."""
-        return self.has(BehindQueue, Delay)
+        return self.contains(BehindQueue, Delay)
 
     @property
     def table(self) -> Timetable | None:
@@ -344,14 +344,14 @@ class Elements(tuple[Element, ...]):
             counted: False for those alone that no counter of the interface's qdiscs has.
         """
         refused = np.zeros(len(time_ns), dtype=np.bool_)
-        for element in self.every(BeforeQueue):
+        for element in self.list_kind(BeforeQueue):
             if element.is_counted > counted:
                 continue
             come = np.flatnonzero(~refused)
             refused[come] = element.refuses(time_ns[come], frame_bytes[come])
         return refused
 
-    def every(self, kind: type[_Kind]) -> list[_Kind]:
+    def list_kind(self, kind: type[_Kind]) -> list[_Kind]:
         """List the elements of a kind, in the order of their fields."""
         return [element for element in self if isinstance(element, kind)]
 
@@ -360,12 +360,12 @@ class Elements(tuple[Element, ...]):
 
         Raises: ValueError if there are several: one answer would leave the others out.
         """
-        found = self.every(kind)
+        found = self.list_kind(kind)
         if len(found) > 1:
             raise ValueError(f"{kind.__name__}: {len(found)} elements, and at most one is possible")
         return found[0] if found else None
 
-    def has(self, *kinds: type) -> bool:
+    def contains(self, *kinds: type) -> bool:
         """Tell whether there is an element of one of these kinds."""
         return any(isinstance(element, kinds) for element in self)
 
@@ -433,7 +433,7 @@ class Link(Framing):
     @property
     def behind_queue(self) -> list[BehindQueue]:
         """Elements that netem applies besides the delay, in the order of its arguments."""
-        return self.elements.every(BehindQueue)
+        return self.elements.list_kind(BehindQueue)
 
     @property
     def delay_ns(self) -> int:

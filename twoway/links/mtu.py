@@ -55,7 +55,7 @@ class Mtu(BeforeQueue):
 
     def link_problems(self, link: Link, pools: Mapping[str, int]) -> list[str]:  # noqa: ARG002
         """Refuse a black hole beside a policer: each takes the interface's only action."""
-        if self.icmp or not link.elements.has(Policer):
+        if self.icmp or not link.elements.contains(Policer):
             return []
         return [".icmp: a link has a policer or a black hole, got false"]
 

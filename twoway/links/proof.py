@@ -22,7 +22,7 @@ def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
 def _of_link(link: Link) -> Iterator[tuple[str, str]]:
     elements, manager = link.elements, link.manager
     channel, impairments = elements.find(Channel), elements.find(Impairments)
-    if manager and elements.has(Policer):
+    if manager and elements.contains(Policer):
         yield (
             "the share that the policer dropped",
             f"{manager.name} behind it drops packets, too, which look the same",
@@ -37,7 +37,7 @@ def _of_link(link: Link) -> Iterator[tuple[str, str]]:
             "when the channel's slots change",
             f"its allocator does not see a packet that {manager.name} drops after it came",
         )
-    if impairments and impairments.jitter_ns and elements.has(ChangingDelay):
+    if impairments and impairments.jitter_ns and elements.contains(ChangingDelay):
         yield (
             "each packet's delay by the schedule",
             "a packet meets the schedule after its jitter, and captures show the sum alone",

@@ -33,9 +33,9 @@ class TcQueue(TcWords, ManagedQueue):
 
     def setting_problems(self, setting: Setting) -> list[str]:
         """Refuse what the guest's kernel lacks; of other kernels no list is known."""
-        lacking = self.lacking() if setting.kernel in (None, "guest") else ""
+        lacking = self.name_lacking() if setting.kernel in (None, "guest") else ""
         return [f": {lacking}"] if lacking else []
 
-    def inside(self, dev: str, link: Link) -> tuple[str, ...]:  # noqa: ARG002 - as the base class
+    def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:  # noqa: ARG002 - as the base class
         """Build the tree, which a shaper asks for packets."""
         return (f"qdisc add dev {dev} parent 1:1 handle 2: {self.first}", *self.tree(dev))

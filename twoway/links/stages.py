@@ -77,7 +77,7 @@ def _behind_queue() -> Iterator[dict[str, str]]:
 def _cell_problems(link: Link, *, half_duplex: bool) -> Iterator[str]:
     """Refuse cells that only netem's rate counts, with a shaper that is not netem."""
     cells = (link.cell_bytes, link.cell_overhead_bytes)
-    is_netem = not (half_duplex or link.elements.has(ManagedQueue, RateShaper))
+    is_netem = not (half_duplex or link.elements.contains(ManagedQueue, RateShaper))
     if link.cell_bytes and cells != _ATM and not is_netem:
         yield (
             ".cell_bytes: without a rate_mbit and a drop-tail queue Linux counts ATM's cells "

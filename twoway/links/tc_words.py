@@ -96,7 +96,7 @@ class TcWords(Model):
         qdiscs = {kind for what, kind in self._kinds if what != "filter"}
         return qdiscs <= _NEVER_HOLD and not words & _HOLD
 
-    def lacking(self) -> str:
+    def name_lacking(self) -> str:
         """Name a qdisc or filter that the guest's kernel lacks, and those that it has."""
         for what, kind in self._kinds:
             there = kernel_has("CLS" if what == "filter" else "SCH")

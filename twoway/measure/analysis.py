@@ -157,7 +157,7 @@ class Analysis:
 
     def samples_of(self, connection: Connection) -> tuple[IntArray, dict[str, IntArray]]:
         """Select the samples of a connection's sender: times, and columns of TCP_INFO."""
-        remembered = self.run.remembered(connection)
+        remembered = self.run.values_of(connection)
         if "samples" not in remembered:
             rows = self._samples_by_port.rows(connection.source_port)
             mine = {name: column[rows] for name, column in self.socket_samples.items()}
@@ -166,7 +166,7 @@ class Analysis:
         found: tuple[IntArray, dict[str, IntArray]] = remembered["samples"]
         return found
 
-    def departed(self, view: QueueView) -> Departed:
+    def list_departed(self, view: QueueView) -> Departed:
         """List the packets that left a queue in the steady window."""
         found = self._departed.get(view.queue.direction)
         if found is None:
@@ -193,7 +193,11 @@ class Analysis:
         return queue.node in self.run.set_up or bool(self.run.element(queue, Mtu))
 
     def _passage(self, queue: Queue) -> Passage:
-        run, entering, leaving = self.run, self.run.entering(queue), self.run.leaving(queue)
+        run, entering, leaving = (
+            self.run,
+            self.run.packets_entering(queue),
+            self.run.packets_leaving(queue),
+        )
         if self.may_change(queue):
             made = made_by_router(queue, entering, leaving)
             if len(made) and (seen := in_order(queue, entering, leaving)):
@@ -301,17 +305,17 @@ class Analysis:
         ]
         for there in hosts:
             if there.node != program.host and there.name in run.manifest.captures:
-                mine = run.steady(run.of_directions(there.name, *lanes))
+                mine = run.select_steady(run.of_directions(there.name, *lanes))
                 payload += int(mine.payload_bytes.sum())
         return payload * 8e9 / lasts_ns
 
-    def lost(self, view: ConnectionView) -> Packets:
+    def list_lost(self, view: ConnectionView) -> Packets:
         """List a connection's data packets that queues dropped (see `drops`)."""
-        remembered = self.run.remembered(view.connection)
+        remembered = self.run.values_of(view.connection)
         if "lost" not in remembered:
             drops, lanes = self._all_drops
             rows = self.run.rows(lanes, view.connection, forward=True)
-            remembered["lost"] = drops.later(lambda column: column[rows]).data()
+            remembered["lost"] = drops.compute_later(lambda column: column[rows]).data()
         found: Packets = remembered["lost"]
         return found
 
@@ -335,16 +339,16 @@ class Analysis:
         """The packets of the run between the places at which they are captured."""
         return Travels(self.run, self.queues)
 
-    def behind(self, queue: Queue) -> Iterator[tuple[Hop, Travel]]:
+    def follow_behind(self, queue: Queue) -> Iterator[tuple[Hop, Travel]]:
         """Follow all packets behind a queue, if it is their last, to the host that they are for."""
-        for hop in self.travels.behind(queue):
-            yield hop, self.travels.of(hop)
+        for hop in self.travels.hops_behind(queue):
+            yield hop, self.travels.follow_hop(hop)
 
     def travel(self, connection: Connection) -> Travel:
         """Follow a connection's data packets from its last queue to their sink."""
         queue = self.queues[connection.directions[-1]].queue
-        sent = self.run.between(queue.interface, connection, forward=True)
-        came = self.run.between(connection.sink_interface, connection, forward=True)
+        sent = self.run.packets_between(queue.interface, connection, forward=True)
+        came = self.run.packets_between(connection.sink_interface, connection, forward=True)
         return follow(sent, came, self.run.last_seen_ns - queue.delay_ns)
 
     @cached_property
@@ -354,12 +358,12 @@ class Analysis:
         Two epochs are separated by at least the longest round trip.
         """
         run = self.run
-        lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
+        lost_ns = [self.list_lost(view).time_ns for view in self.connections.values()]
         victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
         time_ns = np.concatenate([*lost_ns, np.zeros(0, dtype=np.int64)])
         order = np.argsort(time_ns, kind="stable")
         found = congestion_epochs(time_ns[order], victim[order], self.longest_round_trip_ns)
-        return found.within(run.steady_ns, run.stop_ns)
+        return found.select_window(run.steady_ns, run.stop_ns)
 
     @cached_property
     def longest_round_trip_ns(self) -> int:
@@ -392,13 +396,13 @@ class Analysis:
         time_ns = self.drops(view).time_ns
         no_victim = np.zeros(len(time_ns), dtype=np.int64)
         found = congestion_epochs(time_ns, no_victim, gap_ns)
-        return found.within(self.run.steady_ns, self.run.stop_ns)
+        return found.select_window(self.run.steady_ns, self.run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:
         """List a queue's drops from start of capture to end of traffic."""
         direction = view.queue.direction
         if direction not in self._drops:
-            packets = view.passed.packets.where(view.passed.dropped).widened()
+            packets = view.passed.packets.where(view.passed.dropped).widen()
             self._drops[direction] = packets.where(packets.time_ns < self.run.stop_ns)
         return self._drops[direction]
 

@@ -53,7 +53,7 @@ def busy_peaks(passed: Passage, data_packets: Occupancy, start_ns: int, stop_ns:
     left, is_data = passed.left_ns[rows], passed.is_data[rows]
     starts = _starts(left, is_data, start_ns, stop_ns)
     # Times are whole ns, and an arrival at the instant of a departure counts after it.
-    before = np.where(is_data, data_packets.at(left - 1), 0)
+    before = np.where(is_data, data_packets.count_at(left - 1), 0)
     if len(starts) < 2:
         return np.zeros(0, dtype=np.int64)
     return np.asarray(np.maximum.reduceat(before[: starts[-1]], starts[:-1]))

@@ -30,7 +30,7 @@ def once_per_connection(compute: "_Compute[_Found]") -> "_Compute[_Found]":
 
     @wraps(compute)
     def found(view: "ConnectionView") -> _Found:
-        known = view.run.remembered(view.connection)
+        known = view.run.values_of(view.connection)
         if compute not in known:
             known[compute] = compute(view)
         value: _Found = known[compute]
@@ -62,12 +62,16 @@ class ConnectionView:
     @property
     def sent(self) -> Packets:
         """The packets of the data's sender, in the capture at the sender."""
-        return self.run.between(self.connection.source_interface, self.connection, forward=True)
+        return self.run.packets_between(
+            self.connection.source_interface, self.connection, forward=True
+        )
 
     @property
     def arrived(self) -> Packets:
         """The packets of the data's sender that reached its sink, in the sink's capture."""
-        return self.run.between(self.connection.sink_interface, self.connection, forward=True)
+        return self.run.packets_between(
+            self.connection.sink_interface, self.connection, forward=True
+        )
 
     @property
     def taken(self) -> Packets:
@@ -149,12 +153,16 @@ class ConnectionView:
     @property
     def acks_in(self) -> Packets:
         """The packets of the sink that reached the data's sender, in the sender's capture."""
-        return self.run.between(self.connection.source_interface, self.connection, forward=False)
+        return self.run.packets_between(
+            self.connection.source_interface, self.connection, forward=False
+        )
 
     @property
     def acks_out(self) -> Packets:
         """The packets of the sink, in the sink's capture."""
-        return self.run.between(self.connection.sink_interface, self.connection, forward=False)
+        return self.run.packets_between(
+            self.connection.sink_interface, self.connection, forward=False
+        )
 
     @property
     def acks(self) -> AckTimes:
@@ -174,7 +182,7 @@ class ConnectionView:
     @property
     @once_per_connection
     def _matched(self) -> tuple[AckTimes, int]:
-        return ack_compression.match_acks(self.run.steady(self.acks_out), self.acks_in)
+        return ack_compression.match_acks(self.run.select_steady(self.acks_out), self.acks_in)
 
     @property
     @once_per_connection

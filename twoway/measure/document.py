@@ -41,7 +41,7 @@ def _with_errors(metrics: Measured, analysis: Analysis) -> Measured:
     clock = ClockError(analysis)
     found = {}
     for name, metric in metrics.items():
-        error = 0.0 if metric.value is None else clock.of(name, metric.value, metric.unit)
+        error = 0.0 if metric.value is None else clock.bound_error(name, metric.value, metric.unit)
         limited = error if math.isfinite(error) else None
         found[name] = metric.model_copy(update={"error": limited})
     return found

@@ -223,7 +223,9 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     """
     if not len(view.segments_in):
         return [_no_data(name, view)]
-    answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
+    answers = analysis.run.packets_between(
+        view.connection.sink_interface, view.connection, forward=False
+    )
     captured = in_order_bytes(before_reset(view.taken, answers))
     said = analysis.run.document(f"traffic/{name}-sink.json", StreamSink).bytes_received
     return [
@@ -282,7 +284,7 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[Fid
     rows = []
     if analysis.run.manifest.experiment.stack_of(view.connection.to).acks == "every-segment":
         # A segment that the sink rejects is answered, too.
-        off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
+        off = view.acks_sent - len(analysis.run.select_steady(view.arrived.data()))
         rows.append(checks.row(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     bounded = view.has_one_rate and analysis.keeps_spacing(view.connection)

@@ -16,8 +16,8 @@ def flights(run: Run, view: ConnectionView) -> tuple[IntArray, IntArray, int]:
     Returns: times in ns, flights in bytes, and the payload of a full segment; empty arrays and 0 if
         no data was sent.
     """
-    data = run.steady(view.sent.data())
-    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    data = run.select_steady(view.sent.data())
+    acks = run.packets_between(view.connection.source_interface, view.connection, forward=False)
     before = np.searchsorted(acks.time_ns, data.time_ns, side="right") - 1
     known = before >= 0
     span = (data.seq[known] + data.payload_bytes[known] - acks.ack[before[known]]) % (1 << 32)
@@ -47,7 +47,7 @@ def window_at_first(lost: Packets, run: Run, view: ConnectionView) -> int | None
     sent_ns = data.time_ns[(data.seq == lost.seq[0]) & (data.time_ns <= lost.time_ns[0])]
     if not len(sent_ns):
         return None
-    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    acks = run.packets_between(view.connection.source_interface, view.connection, forward=False)
     before = int(np.searchsorted(acks.time_ns, sent_ns[-1], side="right")) - 1
     if before < 0:
         return None

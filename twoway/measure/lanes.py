@@ -92,11 +92,11 @@ class PacketFile:
                     f"{gettempdir()}: {error.strerror}\n\nhint: TMPDIR names another folder"
                 ) from error
 
-    def of(self, interface: str, *directions: int) -> Packets:
+    def packets_of(self, interface: str, *directions: int) -> Packets:
         """Return an interface's packets of some lanes in time order, as int64, read when used."""
         stored = self._stored[interface]
         known = [each for each in directions if each < len(stored.ends) - 1]
-        packets = Lazy.of(partial(self._read, stored, known))
+        packets = Lazy.from_function(partial(self._read, stored, known))
         if len(known) < 2:
             return packets
         return packets.where(np.argsort(packets.time_ns, kind="stable"))

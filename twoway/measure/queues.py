@@ -67,11 +67,11 @@ class Occupancy:
     time_ns: IntArray
     packets: IntArray
 
-    def at(self, time_ns: IntArray) -> IntArray:
+    def count_at(self, time_ns: IntArray) -> IntArray:
         """Look up the occupancy at given times; it is 0 before the first event."""
-        return self.after(np.searchsorted(self.time_ns, time_ns, side="right"))
+        return self.count_after(np.searchsorted(self.time_ns, time_ns, side="right"))
 
-    def after(self, steps: IntArray) -> IntArray:
+    def count_after(self, steps: IntArray) -> IntArray:
         """Look up the occupancy after given numbers of steps."""
         if not len(self.packets):
             return np.zeros(len(steps), dtype=np.int64)
@@ -96,12 +96,12 @@ class Occupancy:
             return spans, spans
         return np.minimum.reduceat(levels, spans)[::2], np.maximum.reduceat(levels, spans)[::2]
 
-    def beside(self, other: "Occupancy", start_ns: int, stop_ns: int) -> Sums:
+    def sum_beside(self, other: "Occupancy", start_ns: int, stop_ns: int) -> Sums:
         """Sum two queues' lengths over the time between two times."""
         own, others = (self.time_ns, self.packets), (other.time_ns, other.packets)
         return sums_over_time(own, others, start_ns, stop_ns)
 
-    def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
+    def cut_out(self, start_ns: int, stop_ns: int) -> "Occupancy":
         """Cut out the steps between two times."""
         rows = self.rows(start_ns, stop_ns)
         return Occupancy(self.time_ns[rows], self.packets[rows])
@@ -116,8 +116,8 @@ class Occupancy:
 
         The level on entry counts.
         """
-        entry = int(self.at(np.array([start_ns]))[0])
-        return int(self.within(start_ns, stop_ns).packets.max(initial=entry))
+        entry = int(self.count_at(np.array([start_ns]))[0])
+        return int(self.cut_out(start_ns, stop_ns).packets.max(initial=entry))
 
     def mean(self, start_ns: int, stop_ns: int) -> float:
         """Compute the time average between two times, in packets."""
@@ -132,9 +132,9 @@ class Occupancy:
 
     def _levels(self, start_ns: int, stop_ns: int) -> tuple[IntArray, IntArray]:
         """List the time for which each level lasts between two times, and the levels."""
-        inside = self.within(start_ns, stop_ns)
+        inside = self.cut_out(start_ns, stop_ns)
         edges = np.concatenate(([start_ns], inside.time_ns, [stop_ns]))
-        return np.diff(edges), np.concatenate((self.at(np.array([start_ns])), inside.packets))
+        return np.diff(edges), np.concatenate((self.count_at(np.array([start_ns])), inside.packets))
 
 
 def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:

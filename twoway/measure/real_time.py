@@ -82,7 +82,7 @@ class ClockError:
         walk_ns = WALK_DEVIATIONS * step_ns * math.sqrt(trips)
         return max(late_ns) - min(late_ns) + math.ceil(walk_ns)
 
-    def of(self, metric: str, measured: float, unit: str) -> float:
+    def bound_error(self, metric: str, measured: float, unit: str) -> float:
         """Bound the error of a metric that is due to the host alone.
 
         The error depends on the measurement, not on the statement: an absurd claim must not make

@@ -67,7 +67,7 @@ def mark_arrivals(
     cut = refused & np.isin(seen.packets.flow, made.flow)
     doubtful = seen.dropped & (cut | ~refused)
     if not queue.is_managed:
-        doubtful &= occupancy(seen).at(seen.packets.time_ns) < queue.limit_packets
+        doubtful &= occupancy(seen).count_at(seen.packets.time_ns) < queue.limit_packets
     elif kernel_drops:
         doubtful &= cut
     if int((seen.dropped & ~refused).sum()) <= kernel_drops:

@@ -76,7 +76,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.manifest = manifest_of(folder)
-        if damaged := self.manifest.damaged(folder):
+        if damaged := self.manifest.list_damaged(folder):
             raise AnalysisError(f"{folder}: missing or changed since the run: {', '.join(damaged)}")
         self.queues = self.manifest.queues
         self.connections = self.manifest.connections
@@ -160,10 +160,10 @@ class Run:
         """Length of the steady window: from warm-up to the end of traffic."""
         return self.stop_ns - self.steady_ns
 
-    def steady(self, packets: Packets) -> Packets:
+    def select_steady(self, packets: Packets) -> Packets:
         """Select the packets in the steady window."""
         inside = (packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns)
-        return packets.later(lambda column: column[inside])
+        return packets.compute_later(lambda column: column[inside])
 
     def _read_next(self) -> None:
         """Read the next capture; flows are numbered in the manifest's order of captures.
@@ -187,7 +187,7 @@ class Run:
 
         def keyed(packets: Packets) -> Packets:
             kept = without_checksums(packets) if self.routers_set_up else packets
-            return Keyed.of(kept, left_out)
+            return Keyed.from_packets(kept, left_out)
 
         packets, table = read_capture(self.capture_file(name), every_protocol=True, change=keyed)
         self._connections_read += len(table)
@@ -212,7 +212,7 @@ class Run:
         for name, packets in read.items():
             flow, exchanged = self._numbers[name]
             self._numbers[name] = number[flow], exchanged ^ turned[flow]
-            read[name] = packets.renumbered(number, turned)
+            read[name] = packets.renumber(number, turned)
 
     @property
     def _host_addresses(self) -> Iterator[tuple[str, str]]:
@@ -255,7 +255,7 @@ class Run:
     def _in_common(self, interface: str, packets: Packets) -> Packets:
         """Convert packets to common flow numbers, and their times to the plan's clock."""
         time_ns = self.clock(interface).of_stamps(packets.time_ns)
-        return replace(packets, time_ns=time_ns).renumbered(*self._numbers[interface])
+        return replace(packets, time_ns=time_ns).renumber(*self._numbers[interface])
 
     def capture(self, interface: str) -> Packets:
         """Return all packets captured on a router's interface; `widened` makes them int64.
@@ -286,11 +286,11 @@ class Run:
         _ = self.flows
         return self._largest_bytes
 
-    def entering(self, queue: Queue) -> Packets:
+    def packets_entering(self, queue: Queue) -> Packets:
         """Merge the packets that were offered to a queue, in time order."""
         return merge([self._passing(queue, interface) for interface in queue.taps_in])
 
-    def leaving(self, queue: Queue) -> Packets:
+    def packets_leaving(self, queue: Queue) -> Packets:
         """Return the packets that left a queue."""
         return self._passing(queue, queue.interface)
 
@@ -321,7 +321,7 @@ class Run:
                 since_ns = packets.time_ns - change.at_ns
                 here = np.where(since_ns < 0, here, then)
                 soon = (since_ns >= 0) & (since_ns < CHANGE_NS)
-                here[soon] = np.isin(packets.where(soon).key(), self.leaving(queue).key())
+                here[soon] = np.isin(packets.where(soon).key(), self.packets_leaving(queue).key())
             here &= ~np.logical_or.reduce(there)
         return packets if here.all() else packets.where(here)
 
@@ -351,16 +351,16 @@ class Run:
                 found[2 * flow + 1] = at[other], at[one]
         return found
 
-    def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
+    def packets_between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
-        remembered = self.remembered(connection)
+        remembered = self.values_of(connection)
         if (interface, forward) not in remembered:
             mine = self._directions_of(connection, forward=forward)
             remembered[interface, forward] = self.of_directions(interface, *mine)
         found: Packets = remembered[interface, forward]
         return found
 
-    def remembered(self, connection: Connection) -> dict[Any, Any]:
+    def values_of(self, connection: Connection) -> dict[Any, Any]:
         """Return what has been computed of a connection, until another connection is asked for.
 
         Metrics are computed connection by connection.
@@ -380,12 +380,12 @@ class Run:
         """
         _ = self.flows
         if interface in self._at_hosts:
-            return self._at_hosts.of(interface, *directions)
+            return self._at_hosts.packets_of(interface, *directions)
         packets = self.capture(interface)
         if interface not in self._lanes:
             self._lanes[interface] = Lanes(numbers_of(packets))
         rows = self._lanes[interface].rows(*directions)
-        return packets.later(lambda column: column[rows].astype(np.int64))
+        return packets.compute_later(lambda column: column[rows].astype(np.int64))
 
     def rows(self, lanes: Lanes, connection: Connection, *, forward: bool) -> IntArray:
         """List the rows of a connection's packets, data or ACKs, ascending."""

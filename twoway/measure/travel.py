@@ -79,7 +79,7 @@ class Travels:
         self._longest_ns = max((each.delay_ns for each in run.queues), default=0)
         self.hops = self._hops()
 
-    def of(self, hop: Hop) -> Travel:
+    def follow_hop(self, hop: Hop) -> Travel:
         """Follow the packets of a hop."""
         run, numbers = self._run, self.hops[hop]
         behind = self._queues.get(hop.before)
@@ -88,7 +88,7 @@ class Travels:
         sent = run.of_directions(hop.before, *numbers)
         return follow(sent, self._entering(hop.after, numbers), run.last_seen_ns - delay_ns)
 
-    def behind(self, queue: Queue) -> list[Hop]:
+    def hops_behind(self, queue: Queue) -> list[Hop]:
         """List the hops from a queue to hosts: its link's, if it is the last on the path."""
         return [h for h in self.hops if h.before == queue.interface and h.after not in self._queues]
 
@@ -98,7 +98,7 @@ class Travels:
         if view is None:
             return self._run.of_directions(interface, *numbers)
         rows, packets = view.lanes.rows(*numbers), view.passed.packets
-        return packets.later(lambda column: column[rows].astype(np.int64))
+        return packets.compute_later(lambda column: column[rows].astype(np.int64))
 
     def _hops(self) -> dict[Hop, list[int]]:
         """List the directions of each hop, from the times at which their packets enter queues."""

@@ -18,12 +18,12 @@ def captures(point: Point, *, in_kernel: bool) -> tuple[Capture, ...]:
     """
     graph = point.graph
     wanted: dict[str, set[_Which]] = {
-        i.name: {"in", "out"} for host in graph.hosts for i in graph.of(host)
+        i.name: {"in", "out"} for host in graph.hosts for i in graph.interfaces_of(host)
     }
     for placed in graph.queues.values():
         for queue in placed:
             wanted.setdefault(queue.name, set()).add("out")
-            for other in graph.of(queue.node):
+            for other in graph.interfaces_of(queue.node):
                 if other.name != queue.name:
                     wanted.setdefault(other.name, set()).add("in")
     nodes = {i.name: i.node for i in graph.interfaces}

@@ -126,7 +126,7 @@ def _node_setup(point: Point, node: str, most_bytes: int | None) -> list[Step]:
     router = node in point.graph.routers
     ipv6 = point.experiment.has_ipv6 and node not in point.graph.switches
     sysctls = (
-        personality.ipv6_sysctls(point.graph.of(node), router=router)
+        personality.ipv6_sysctls(point.graph.interfaces_of(node), router=router)
         if ipv6
         else personality.no_ipv6_sysctls()
     )
@@ -139,7 +139,7 @@ def _node_setup(point: Point, node: str, most_bytes: int | None) -> list[Step]:
         SetSysctls(node=node, sysctls=sysctls),
         *(
             SetOffloads(node=node, interface=interface.name, off=off)
-            for interface in point.graph.of(node)
+            for interface in point.graph.interfaces_of(node)
         ),
         *(_ip_setup(point, node, ip) for ip in ((4, 6) if ipv6 else (4,))),
         *_forwarding(point.graph, node),
@@ -150,8 +150,10 @@ def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
     """Set the port of a switch for each address, so that it floods and learns nothing."""
     if node not in graph.switches:
         return
-    ports = [port.name for port in graph.of(node)]
-    by_mac = {each.mac: port.name for port in graph.of(node) for each in graph.neighbours(port)}
+    ports = [port.name for port in graph.interfaces_of(node)]
+    by_mac = {
+        each.mac: port.name for port in graph.interfaces_of(node) for each in graph.neighbours(port)
+    }
     off = [Readback(path=(name, word), value=False) for name in ports for word in _SWITCH_OFF]
     found = [Readback(path=(mac, "ifname"), value=port) for mac, port in by_mac.items()]
     yield Check(
@@ -174,7 +176,7 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     """Set one node's addresses, neighbours and routes, with IPv4 also its links; read them back."""
     stack, graph = point.experiment.stack_of(node), point.graph
     lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
-    for interface in graph.of(node):
+    for interface in graph.interfaces_of(node):
         if ip == 4:
             length = point.experiment.settings_of(node).txqueuelen
             of_link = None if node in graph.routers else point.mtu_of(interface)
@@ -188,7 +190,7 @@ def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     if neighbours:
         wanted["neighbour"] = ("neigh show", neighbours)
     if node in graph.hosts:
-        routes = personality.host_routes(graph, graph.of(node)[0], ip)
+        routes = personality.host_routes(graph, graph.interfaces_of(node)[0], ip)
         accepts = _accepts_with(point, node)
         lines += personality.route_commands(stack, routes, ip, accepts)
         show = "route show default" if [*routes] == ["default"] else "route show"
@@ -212,7 +214,7 @@ def _routes_with_mtu(point: Point, node: str, ip: IpVersion) -> Iterable[str]:
 
     As the interface's own it would also refuse larger packets on their way in.
     """
-    for interface in point.graph.of(node):
+    for interface in point.graph.interfaces_of(node):
         if (mtu := point.mtu_of(interface)) is None or interface.address is None:
             continue
         network = interface.address.network
@@ -260,7 +262,7 @@ def _qdisc_setup(point: Point, shapers: Sequence[Shaper], node: str) -> list[Ste
     experiment, shaped = point.experiment, {shaper.interface for shaper in shapers}
     given = experiment.qdisc_of(node)
     if given or node in point.graph.hosts:
-        for interface in point.graph.of(node):
+        for interface in point.graph.interfaces_of(node):
             if interface not in shaped:
                 stack = experiment.stack_of(node)
                 own, expected = personality.own_qdisc(given, stack, interface)
@@ -335,7 +337,7 @@ def route_changes(point: Point) -> tuple[TimedCommand, ...]:
             by_ns=START_NS + at_ns + CHANGE_NS,
         )
         for node, router in point.experiment.routers.items()
-        for at_ns, gates in point.graph.rerouted(
+        for at_ns, gates in point.graph.route_changes(
             node, router.routes, ipv6=point.experiment.has_ipv6
         )
         for goal, (out, gateway) in gates.items()

@@ -79,7 +79,7 @@ def media(graph: Graph) -> Mapping[str, Place]:
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
     """Put the direction's elements before the queue in front of it."""
-    before = direction.elements.every(BeforeQueue)
+    before = direction.elements.list_kind(BeforeQueue)
     lines = [line for element in before for line in element.lines(shaper.interface.name)]
     return replace(shaper, inner=(*shaper.inner, *lines))
 
@@ -87,7 +87,7 @@ def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
 def _queue(profile: Profile, graph: Graph, interface: Interface, direction: Direction) -> Shaper:
     manager = direction.manager
     if shaper := _own_shaper(profile, graph, interface, direction):
-        inside = manager.inside(interface.name, direction) if manager else ()
+        inside = manager.put_inside(interface.name, direction) if manager else ()
         return wrap_queue(shaper, direction, inside)
     if manager:
         return manager.shaper(interface, direction)
@@ -152,7 +152,7 @@ def _netem(interface: Interface, direction: Direction) -> Shaper:
     """Build netem with all that acts behind the queue, inside a delay that changes."""
     behind, limit = direction.behind_queue, _delay_limit(direction)
     place, delay_ns = "root", direction.delay_ns
-    if direction.elements.has(Delay):
+    if direction.elements.contains(Delay):
         place = "parent 1:1 handle 2:"
         delay_ns = max((element.least_delay_ns for element in behind), default=0)
     rate, readback = _rate(direction) if direction.transmits_behind else ([], [])

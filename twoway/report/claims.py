@@ -173,7 +173,7 @@ class Sharpness:
     printed: list[bool]
 
     @classmethod
-    def of(cls, rows: Iterable[PredictionRow]) -> Self:
+    def from_rows(cls, rows: Iterable[PredictionRow]) -> Self:
         """Count predictions."""
         rows = list(rows)
         used, printed = ([getattr(row, name) for row in rows] for name in ("used", "printed_holds"))

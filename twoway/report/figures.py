@@ -73,7 +73,7 @@ def _detail(analysis: Analysis) -> tuple[float, float]:
     """Choose the window of detailed views, s after traffic's start."""
     run = analysis.run
     cycle_s = _cycle_s(analysis)
-    epochs_ns = analysis.congestion_epochs.within(run.steady_ns, run.stop_ns).start_ns
+    epochs_ns = analysis.congestion_epochs.select_window(run.steady_ns, run.stop_ns).start_ns
     length = DETAIL_CYCLES * cycle_s if cycle_s else DETAIL_FALLBACK_S
     if len(epochs_ns) > DETAIL_EPOCHS:
         length = float(DETAIL_EPOCHS * np.diff(epochs_ns).mean() / 1e9)
@@ -141,11 +141,11 @@ def _clip(
 ) -> tuple[FloatArray, FloatArray]:
     base = analysis.run.start_ns
     start_ns, stop_ns = base + int(start_s * 1e9), base + int(stop_s * 1e9)
-    part = occupancy.within(start_ns, stop_ns)
+    part = occupancy.cut_out(start_ns, stop_ns)
     # Draw only the last of several steps at the same time.
     last = np.diff(part.time_ns, append=np.iinfo(np.int64).max) > 0
     time_ns, packets = part.time_ns[last], part.packets[last]
-    entry = occupancy.at(np.array([start_ns]))
+    entry = occupancy.count_at(np.array([start_ns]))
     x = np.concatenate(([start_s], analysis.run.seconds(time_ns), [stop_s]))
     y = np.concatenate((entry, packets, packets[-1:] if len(packets) else entry))
     return x, y.astype(np.float64)

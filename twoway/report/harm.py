@@ -37,7 +37,7 @@ class Harm(NamedTuple):
     of: Definition
     less_is_better: bool
 
-    def between(self, alone: Metric, beside: Metric) -> Metric:
+    def compute(self, alone: Metric, beside: Metric) -> Metric:
         """Compute the harm, with the error of both; null if undefined."""
         better, worse = (alone, beside) if self.less_is_better else (beside, alone)
         value = error = None
@@ -94,7 +94,7 @@ def _harms(
                 name = f"{harm.of.name}.{connection.name}"
                 alone = found[0].metrics[name]
                 if alone.value is not None:
-                    value = harm.between(alone, metrics.metrics[name])
+                    value = harm.compute(alone, metrics.metrics[name])
                     yield f"{harm.definition.name}.{connection.name}", value
 
 

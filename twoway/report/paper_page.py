@@ -188,7 +188,7 @@ class Paper:
     @property
     def sharpness(self) -> Sharpness:
         """The sharpness of the predictions, as counts."""
-        return Sharpness.of(said.row for said in self.predictions)
+        return Sharpness.from_rows(said.row for said in self.predictions)
 
     @property
     def contradicted(self) -> list[Said[PredictionRow]]:

@@ -69,7 +69,7 @@ def _windows(
     name, x = view.connection.name, analysis.run.seconds(time_ns)
     cwnd, threshold = columns["cwnd"], columns["ssthresh"]
     lines = [Line(f"{name}: cwnd", x, cwnd, "steps", colour)]
-    lost_ns = analysis.lost(view).time_ns
+    lost_ns = analysis.list_lost(view).time_ns
     last = np.searchsorted(time_ns, lost_ns, side="right") - 1
     seen = last >= 0
     if seen.any():

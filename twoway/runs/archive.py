@@ -195,7 +195,7 @@ def _refuse_damaged(folder: Path) -> None:
     if not (folder / MANIFEST).is_file():  # a host's part of a run has none
         return
     try:
-        damaged = read_manifest(folder).damaged(folder)
+        damaged = read_manifest(folder).list_damaged(folder)
     except ValueError as error:
         raise ArchiveError(str(error)) from error
     if damaged:

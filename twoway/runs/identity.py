@@ -36,7 +36,7 @@ def _document(point: Point, backend: Backend, plan: Plan) -> dict[str, Any]:
         "plan": plan.model_dump(mode="json"),
         "topology": point.topology_source,
         "tools": tool_versions(),
-        "backend": {"name": backend.name, **backend.decisive(plan.modules)},
+        "backend": {"name": backend.name, **backend.identify(plan.modules)},
     }
 
 

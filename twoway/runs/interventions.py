@@ -43,7 +43,9 @@ def original_of(point: Point) -> Point:
     return replace(point, experiment=point.experiment.model_copy(update={"interventions": []}))
 
 
-def intervened(point: Point, folder: Path, original: Path, *, strict: bool = True) -> Intervened:
+def follow_interventions(
+    point: Point, folder: Path, original: Path, *, strict: bool = True
+) -> Intervened:
     """Find out what became of a run's interventions; compare the captures before the first.
 
     Args:
@@ -139,7 +141,7 @@ class _Stamped:
     time_ns: IntArray
     places: Sequence[int]
 
-    def before(self, until_ns: int) -> bytes:
+    def bytes_before(self, until_ns: int) -> bytes:
         """Return the bytes of the packets before a time."""
         return self.content[: self.places[int(np.searchsorted(self.time_ns, until_ns))]]
 
@@ -148,7 +150,7 @@ def refuse_difference(original: Path, folder: Path, until_ns: int) -> None:
     """Raise RunError if captures of two runs differ in a byte before a time."""
     for path in sorted(original.glob("pcap/*.pcap.zst")):
         first, content = _stamped(path), capture_bytes(folder, path.name)
-        same = first.before(until_ns)
+        same = first.bytes_before(until_ns)
         if not content.startswith(same) or _next_ns(content, len(same)) < until_ns:
             other = _index(content)
             n = min(len(first.time_ns), len(other.time_ns))

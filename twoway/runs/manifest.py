@@ -140,7 +140,9 @@ def describe(point: Point) -> Described:
 def _rerouted(point: Point, router: str, routes: Mapping[str, str]) -> Iterable[Rerouted]:
     """List the routes of a router after each change."""
     ipv6, settings = point.experiment.has_ipv6, point.experiment.routers.get(router)
-    for at_ns, new in point.graph.rerouted(router, settings.routes if settings else (), ipv6=ipv6):
+    for at_ns, new in point.graph.route_changes(
+        router, settings.routes if settings else (), ipv6=ipv6
+    ):
         routes = {**routes, **{goal: out.name for goal, (out, _) in new.items()}}
         yield Rerouted(at_ns=START_NS + at_ns, routes=routes)
 
@@ -155,7 +157,7 @@ def _queues(point: Point) -> Iterable[Queue]:
             link=queue.direction,
             interface=interface.name,
             rate_bit=round(direction.start_mbit * 1e6),
-            reallocations=reallocations if direction.elements.has(Channel) else None,
+            reallocations=reallocations if direction.elements.contains(Channel) else None,
             leaves_at_start=direction.leaves_at_start and not point.profile.half_duplex,
             managed=direction.manager is not None,
             credit_ns=0 if point.profile.half_duplex else direction.credit_ns,
@@ -163,7 +165,9 @@ def _queues(point: Point) -> Iterable[Queue]:
             overhead_bytes=direction.overhead_bytes,
             cell_bytes=direction.cell_bytes,
             cell_overhead_bytes=direction.cell_overhead_bytes,
-            taps_in=tuple(i.name for i in point.graph.of(interface.node) if i != interface),
+            taps_in=tuple(
+                i.name for i in point.graph.interfaces_of(interface.node) if i != interface
+            ),
             ways_out=routes,
             rerouted=tuple(_rerouted(point, interface.node, routes)),
             delay_ns=direction.delay_ns,

@@ -38,7 +38,7 @@ from twoway.plan.timing import stop_ns
 from twoway.progress import RunClock
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
-from twoway.runs.interventions import intervened, original_of
+from twoway.runs.interventions import follow_interventions, original_of
 from twoway.runs.manifest import LOCK, build_manifest, describe
 
 
@@ -79,7 +79,7 @@ def run_experiment(
             backend.run(running, on_progress)
         pack(running)
         strict = beside is None
-        did = intervened(point, running, original, strict=strict) if original else None
+        did = follow_interventions(point, running, original, strict=strict) if original else None
         with in_a_sentence(running, RunError):
             manifest = build_manifest(
                 point,
@@ -158,7 +158,7 @@ def run_watched(point: Point, backend: Backend, results: Path) -> Path:
 
 
 @contextmanager
-def alone(point: Point, results: Path) -> Iterator[None]:
+def lock_point(point: Point, results: Path) -> Iterator[None]:
     """Hold a point's lock: no other process looks for its run, or makes one.
 
     Simultaneous sweeps of the same points wait for each other here, so that each point runs once.
@@ -220,7 +220,7 @@ def kept_run(
         if manifest.captures and without_captures(folder):
             removed = not (folder / SAMPLES).exists() and manifest.describes(now)
             left_out = [] if removed and without_if(folder) else [CAPTURES]
-        if damaged := left_out + manifest.damaged(folder):
+        if damaged := left_out + manifest.list_damaged(folder):
             names = ", ".join(damaged)
             what = f"not kept: {folder}: missing or changed since the run: {names}"
             say(what, markup=False, wrong=True)

@@ -87,7 +87,7 @@ class Search:
         Raises: UsageError if nothing distinguishes them, or if the commits in question do not
             build or run; BuildError for the two ends.
         """
-        with self._history.alone():
+        with self._history.lock():
             return self._find(good, bad)
 
     def _find(self, good: str, bad: str) -> Found:

@@ -125,10 +125,10 @@ def _happened(analysis: Analysis, point: Point) -> tuple[list[_Happened], int]:
             passed.packets.time_ns, passed.packets.frame_bytes
         )
         in_time = passed.packets.time_ns < run.stop_ns
-        dropped = passed.packets.where(passed.dropped & in_time & ~refused).widened()
-        hops = analysis.behind(view.queue) if run.loses_on_links else ()
+        dropped = passed.packets.where(passed.dropped & in_time & ~refused).widen()
+        hops = analysis.follow_behind(view.queue) if run.loses_on_links else ()
         sent = [travel.sent.where(travel.lost) for _, travel in hops]
-        lost = merge(sent).widened() if sent else dropped.where(slice(0))
+        lost = merge(sent).widen() if sent else dropped.where(slice(0))
         lost = lost.where(lost.time_ns < run.stop_ns)
         for verb, packets, averted in (
             ("dropped", dropped, link is not None and may_keep(link, ecn=ecn)),
@@ -154,7 +154,7 @@ def _marked(analysis: Analysis, view: QueueView) -> Packets:
     before = np.concatenate([with_ce(each) for each in view.queue.taps_in])
     after = with_ce(view.queue.interface)
     marked = np.isin(entering.key(), after) & ~np.isin(entering.key(), before)
-    return entering.where(marked & (entering.time_ns < run.stop_ns)).widened()
+    return entering.where(marked & (entering.time_ns < run.stop_ns)).widen()
 
 
 def _singles(analysis: Analysis, happened: _Happened) -> list[Event]:

@@ -23,7 +23,7 @@ from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
 from twoway.report.pages import PAGE
 from twoway.report.report import analyse_run, rejudge
-from twoway.runs.run import alone, kept_run, run_experiment
+from twoway.runs.run import kept_run, lock_point, run_experiment
 
 # Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.
 _FIXED_COST = 5_000
@@ -156,7 +156,7 @@ def run_point(
     began = time.monotonic()
     name, point, backend, results = work
     try:
-        with in_a_sentence(name, AnalysisError), alone(point, results):
+        with in_a_sentence(name, AnalysisError), lock_point(point, results):
             folder = kept_run(point, backend, results, without_if=_is_analysed)
             kept = folder is not None
             folder = folder or run(point, backend, results)

@@ -86,7 +86,7 @@ def simulate(
         time, what, number, packet = heapq.heappop(events)
         node = nodes[number]
         if what == _SENT:
-            packet = node.sent(time)
+            packet = node.end_transmission(time)
             heapq.heappush(events, (time + node.delay, _ARRIVED, 1 - number, packet))
             following = node.next_end(time)
         else:  # data is acknowledged at once; an ACK releases a segment, the start a window
@@ -135,7 +135,7 @@ class _Node:
         self._busy += max(min(end, self.stop) - max(time, self._from), 0)
         return end
 
-    def sent(self, time: int) -> int:
+    def end_transmission(self, time: int) -> int:
         """End a transmission; return its packet."""
         packet = self.queue.popleft()
         if time >= self._from:

@@ -50,15 +50,15 @@ def _not_covered(link: Link, *, half_duplex: bool) -> str:
     elements = link.elements
     manager, rate = elements.find(ManagedQueue), elements.find(RateShaper)
     shaper = rate.FIELD if rate else "half_duplex" if half_duplex else ""
-    if elements.has(TcQueue):
+    if elements.contains(TcQueue):
         return "a queue in tc's own words"
-    if elements.has(Mtu):
+    if elements.contains(Mtu):
         return "an MTU of the link's own"
     if manager and shaper:
         return f"{manager.FIELD} {manager.name} beside {shaper}"
-    if elements.has(BeforeQueue) and (manager or half_duplex or elements.has(Channel)):
+    if elements.contains(BeforeQueue) and (manager or half_duplex or elements.contains(Channel)):
         return f"a policer before {manager.FIELD if manager else shaper}"
-    if elements.has(BehindQueue) and elements.has(Delay):
+    if elements.contains(BehindQueue) and elements.contains(Delay):
         return "losses, jitter or copies behind a delay that changes"
     return ""
 

@@ -159,7 +159,7 @@ class _Sender:
         if ack <= self._oldest:
             return self._duplicate(now)
         self._duplicates = 0
-        self._timer.acked(self._oldest, ack, self._highest, now)
+        self._timer.note_acked(self._oldest, ack, self._highest, now)
         self._oldest = ack
         self._next = max(self._next, ack)
         if self._window < self._threshold:
@@ -197,7 +197,7 @@ class _Sender:
         if segment < self._highest:
             self._timer.retransmits(segment)
         else:
-            self._timer.sent(segment, now)
+            self._timer.note_sent(segment, now)
         if not self._pipe.carry(segment, now, self.course) and not self.course.first_loss_window:
             self.course.first_loss_window = segment + 1 - self._oldest
 

@@ -64,7 +64,7 @@ class Phase:
     packets: float
     window: float
 
-    def delivered(self, time_s: FloatArray, trip_s: float) -> FloatArray:
+    def packets_delivered(self, time_s: FloatArray, trip_s: float) -> FloatArray:
         """Compute the packets delivered since the phase's start.
 
         Returns: shape of `time_s`.
@@ -104,7 +104,7 @@ class Cycle:
         for phase in self.phases:
             if phase.duration_s:
                 inside = np.clip(rest - begun, 0, phase.duration_s)
-                total += phase.delivered(inside, self.path.trip_s)
+                total += phase.packets_delivered(inside, self.path.trip_s)
             begun += phase.duration_s
         return np.asarray(np.diff(total) / np.diff(edges_s))
 

@@ -90,7 +90,7 @@ class Events(Notebook):
         largest = np.argsort(-size, kind="stable")[:KEPT]
         self._found[key] = (count + len(rows), both[largest])
 
-    def of(self, direction: int, flows: FlowTable) -> list[Group]:
+    def groups(self, direction: int, flows: FlowTable) -> list[Group]:
         """Return a direction's events grouped by kind, in time order."""
         return [
             Group(_title(note, why, count, len(rows)), list(_events(rows, note, direction, flows)))

@@ -51,9 +51,9 @@ class Bunches:
         origin = block.facts.origin[block.direction] ^ block.is_ack
         for end, each in enumerate(self._ahead):
             rows = np.flatnonzero(origin == end)
-            ahead[rows] = each.of(block, rows)
+            ahead[rows] = each.counts(block, rows)
         frame = acks["frame"]
-        before = self._before.of(acks.directions, acks.starts, frame)
+        before = self._before.take_previous(acks.directions, acks.starts, frame)
         values = frame * leads, ahead[acks.rows] * leads, (frame - before) * ~leads
         self._note(self._streaks.add(acks.direction, ~leads, acks["time_ns"], values))
 
@@ -76,7 +76,7 @@ class Ahead:
     def __init__(self) -> None:
         self._data, self._last_ns = 0, -1
 
-    def of(self, block: Block, rows: IntArray) -> IntArray:
+    def counts(self, block: Block, rows: IntArray) -> IntArray:
         """Return the counts for some rows of a block, all from this end; shape (k,)."""
         if not len(rows):
             return rows
@@ -117,7 +117,7 @@ class Waiting:
         least_ns = np.maximum(_IDLE * facts.round_trip_ns, _LEAST_IDLE_NS)[direction]
         idle = np.flatnonzero(idle_ns >= least_ns)
         frame, time_ns = data["frame"], data["time_ns"]
-        sent = self._sent.of(data.directions, data.starts, frame)
+        sent = self._sent.take_previous(data.directions, data.starts, frame)
         places = Places(direction[idle], frame[idle], sent[idle], time_ns[idle])
         self._notes.add(Note.IDLE, places, idle_ns[idle], cause[idle])
 
@@ -161,7 +161,7 @@ class Queues:
         rows = np.flatnonzero(seen & (above | (acks["rtt_ns"] < _NO_QUEUE * shortest_ns)))
         direction, there = acks.direction[rows], above[rows].astype(np.int64)
         starts = np.flatnonzero(starts_of(direction))
-        before = self._there.of(direction[starts], starts, there)
+        before = self._there.take_previous(direction[starts], starts, there)
         for note, value in ((Note.QUEUE, 1), (Note.NO_QUEUE, 0)):
             turns = rows[(there == value) & (before != value)]
             rtt_ns, least_ns = acks["rtt_ns"][turns], shortest_ns[turns].astype(np.int64)

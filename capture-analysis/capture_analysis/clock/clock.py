@@ -114,7 +114,7 @@ def slowest_ns(clock: Clock, envelope: Envelope) -> int:
 
 def fit(envelope: Envelope) -> Clock:
     """Estimate the clock from the delays in both directions."""
-    corridor = Corridor.of(envelope.bounds())
+    corridor = Corridor.from_bounds(envelope.bounds())
     if not (corridor.has_above.any() and corridor.has_below.any()):
         how = "one direction only: the shortest delay is part of the offset"
         return Clock((_one_way(corridor),), how, None)
@@ -131,7 +131,7 @@ def fit(envelope: Envelope) -> Clock:
 
 def same_clock(envelope: Envelope) -> Clock:
     """Return the clock of two captures that are known to have the same one."""
-    line = _line(Corridor.of(envelope.bounds()), ALWAYS_NS, 0.0, 0.0, 0.0)
+    line = _line(Corridor.from_bounds(envelope.bounds()), ALWAYS_NS, 0.0, 0.0, 0.0)
     return Clock((line,), "given: one clock", 0.0)
 
 

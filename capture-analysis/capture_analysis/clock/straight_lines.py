@@ -37,7 +37,7 @@ class Corridor:
     base_ns: int
 
     @staticmethod
-    def of(bounds: Bounds) -> "Corridor":
+    def from_bounds(bounds: Bounds) -> "Corridor":
         """Make bounds relative to the middle of their times and to one offset."""
         above, below = bounds.above < UNBOUNDED, bounds.below > -UNBOUNDED
         times = np.concatenate((bounds.above_at[above], bounds.below_at[below]))

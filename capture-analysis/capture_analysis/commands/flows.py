@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     order = np.array(connections_in_order(measured))
     if arguments.sort:
         column_of(connections, arguments.sort)
-        order = connections.by(arguments.sort)
+        order = connections.sort_by(arguments.sort)
     if arguments.where:
         order = order[select_connections(connections, arguments.where)[order]]
     listed = order[: arguments.top].tolist()
@@ -117,7 +117,7 @@ def row(measured: Measured, connections: Connections, number: int) -> tuple[str,
     Round trip time, tap and bottleneck are those of the direction with most data.
     """
     tally, facts = measured.tally, measured.facts
-    payload = [tally.new_payload.of(2 * number + half) for half in (0, 1)]
+    payload = [tally.new_payload.value_of(2 * number + half) for half in (0, 1)]
     main = 2 * number + int(np.argmax(payload))
     found = (each.of_direction(main, tally, facts) for each in measured.estimators)
     values = {quantity: value for each in found for quantity, value in each.items()}

@@ -50,7 +50,7 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     # A tap behind the queue sees its spacing in the data; a tap before it, only in the ACKs.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
     bits = 8.0 * data["frame_bytes"].astype(np.float64)
-    found = choice.best(
+    found = choice.choose_best(
         facts,
         {
             RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
@@ -65,7 +65,7 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
     # An ACK that fills a hole acknowledges data that arrived earlier; it has no round trip.
     bits[(acks["rtt_ns"] < 0) & acks.spread(facts.segment_bytes > 0)] = 0
-    by_acks = choice.best(
+    by_acks = choice.choose_best(
         found,
         {
             RateSource.ACKS: _by_acks(acks, bits * ~known.acks_back_to_back, facts),
@@ -113,7 +113,9 @@ class _Choice:
         np.maximum.at(most, facts.link + 1, packets)
         self._many = (most < _ALONE * whole)[facts.link + 1] & (facts.link >= 0)
 
-    def best(self, facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
+    def choose_best(
+        self, facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray
+    ) -> Facts:
         """Replace a rate by another source's with more evidence, or with more gaps that agree.
 
         Connections that alternate on a link each keep a slower pace, as regular as the link's: the

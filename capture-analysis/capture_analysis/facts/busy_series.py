@@ -69,7 +69,7 @@ class BinnedSums:
         """Width of a bin."""
         return 1 << self._shift
 
-    def most(self) -> FloatArray:
+    def largest_sums(self) -> FloatArray:
         """Return the largest sum of each lane over its bin's width, per ns; shape (lanes,)."""
         most: FloatArray = self._sums.max(axis=1, initial=0) / self.width_ns
         return most

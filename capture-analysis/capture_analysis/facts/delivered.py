@@ -72,7 +72,7 @@ class Delivered:
         # The first window of a direction in this block may have begun in an earlier one.
         first = np.searchsorted(starts, view.starts)
         last = np.append(first[1:], len(starts)) - 1
-        before = self._last[which].at(view.directions)
+        before = self._last[which].values_of(view.directions)
         so_far = total.copy()
         so_far[first] += np.where(before[:, 0] == window[first], before[:, 1], 0)
         self._last[which].replace(view.directions, np.stack((window[last], so_far[last]), axis=1))
@@ -96,14 +96,14 @@ class Delivered:
         """
         rows = np.arange(len(facts))
         bits, all_bits, first = self._bits(facts)
-        most = bits * np.stack([each.at(rows) for each in self._most]) - first
+        most = bits * np.stack([each.values_of(rows) for each in self._most]) - first
         alone = _lesser(all_bits, most / (1 << facts.delivery_shift))
-        together = self._together.most().reshape(2, -1)
+        together = self._together.largest_sums().reshape(2, -1)
         sums = np.zeros(together.shape)
         for link in range(self._links):
             mine = facts.link == link
             sums[:, link] = all_bits[:, mine].sum(axis=1)
-            acked = max(int(self._all[1].at(rows[mine]).sum()), 1)
+            acked = max(int(self._all[1].values_of(rows[mine]).sum()), 1)
             together[:, link] *= 8, sums[1, link] / acked
             together[:, link] -= first[:, mine].max(axis=1, initial=0) / self._together.width_ns
         return alone, np.append(_lesser(sums, together), 0)[facts.link]
@@ -127,7 +127,7 @@ class Delivered:
         # The first frame in a window was transmitted before the window began.
         first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
         first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
-        return bits, bits * np.stack([each.at(rows) for each in self._all]), first
+        return bits, bits * np.stack([each.values_of(rows) for each in self._all]), first
 
 
 def delivery_shifts(head: Block, round_trip_ns: FloatArray, waiting_ns: FloatArray) -> IntArray:

@@ -142,7 +142,7 @@ class Block:
         """The packets that carry payload."""
         return View(self, self.is_data.nonzero()[0])
 
-    def acknowledging(self, rows: IntArray) -> IntArray:
+    def acknowledged_direction(self, rows: IntArray) -> IntArray:
         """Return the direction of data that each packet acknowledges, (k,)."""
         flow = self.packets.flow[rows].astype(np.int64)
         return (flow << 1 | self.packets.half[rows]) ^ 1
@@ -165,7 +165,7 @@ class Block:
         acks = self.acks
         stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
         stamp = acks["ts_value"] * stamped - ~stamped  # -1: no time stamp
-        before = self._stamps.of(acks.directions, acks.starts, stamp)
+        before = self._stamps.take_previous(acks.directions, acks.starts, stamp)
         ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
         known = stamped & (before >= 0) & (ticks >= 0)
         tick_ns = acks.spread(self.facts.tick_whole_ns)

@@ -51,7 +51,7 @@ class FactFinder:
         self._sides = Sides(flows)
         side = self._sides.origins(flows)
         self._given = _given_by_side(head, side, rate_mbit, ack_rate_mbit)
-        facts = _sizes(head, flows, replace(Facts.unknown(len(side)), side=side))
+        facts = _sizes(head, flows, replace(Facts.without_knowledge(len(side)), side=side))
         found = locate_tap(head.with_facts(facts))
         facts = replace(
             facts,
@@ -82,7 +82,7 @@ class FactFinder:
         if len(flows) > known:
             late = FlowTable(flows.rows[known:])
             alike = self._sides.between_same_hosts(late)
-            unknown = Facts.unknown(len(alike))
+            unknown = Facts.without_knowledge(len(alike))
             columns = {}
             for f in fields(Facts):
                 mine, none = getattr(self.facts, f.name), getattr(unknown, f.name)

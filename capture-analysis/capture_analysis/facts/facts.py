@@ -167,7 +167,7 @@ class Facts:
     link: IntArray
 
     @classmethod
-    def unknown(cls, directions: int) -> "Facts":
+    def without_knowledge(cls, directions: int) -> "Facts":
         """Return facts of `directions` directions without any knowledge."""
         nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "handshake_ns", "tick_ns"}
         columns: dict[str, Any] = {

@@ -45,7 +45,7 @@ class NativeBlock:
         rows, self.directions = len(packets), len(facts)
         if int(packets.flow.max(initial=0)) >= max(self.directions // 2, 1):
             raise ValueError("a packet of a connection without facts")
-        read, kept = clib.Columns.of(packets)
+        read, kept = clib.Columns.from_packets(packets)
         columns = [_column(tracked, name, kind) for name, kind in TRACKED_TYPES.items()]
         if any(column.shape != (rows,) for column in columns):
             raise ValueError("columns must be of one length")

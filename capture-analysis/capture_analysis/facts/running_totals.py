@@ -67,13 +67,13 @@ class LaneArray:
         """Return the numbers of all lanes, shape (lanes,) or (lanes, width)."""
         return self._values
 
-    def at(self, lanes: IntArray) -> IntArray:
+    def values_of(self, lanes: IntArray) -> IntArray:
         """Return the numbers of several lanes, shape (k,) or (k, width)."""
         if len(lanes):
             self._grow(int(lanes.max()) + 1)
         return self._values[lanes]
 
-    def of(self, lane: int) -> Any:
+    def value_of(self, lane: int) -> Any:
         """Return the number of one lane; with a width shape (width,)."""
         if lane < len(self._values):
             value = self._values[lane]
@@ -100,7 +100,7 @@ class Previous:
     def __init__(self, empty: int = -1) -> None:
         self._last = LaneArray(np.maximum, empty)
 
-    def of(self, lanes: IntArray, starts: IntArray, values: IntArray) -> IntArray:
+    def take_previous(self, lanes: IntArray, starts: IntArray, values: IntArray) -> IntArray:
         """Take rows in lane order; return the value of each row's predecessor.
 
         Args:

@@ -114,9 +114,9 @@ class AckBunches(FromOne):
         why = missing_ack_rate(direction, facts) if acks else NO_ACKS
         if why:
             return dict.fromkeys(self.per_direction, why)
-        count, bunched, acked = (int(v) for v in self._bunched.of(direction))
+        count, bunched, acked = (int(v) for v in self._bunched.value_of(direction))
         bins = self.sizes.bins(direction)
-        alone = acks - int(self._joined.of(direction))
+        alone = acks - int(self._joined.value_of(direction))
         bunches = alone + int(bins.count.sum())
         beyond = (0.95 * bunches - alone) / max(int(bins.count.sum()), 1)
         none = "no bunch of at least three ACKs"
@@ -126,6 +126,6 @@ class AckBunches(FromOne):
             ACK_BUNCH_P95: bins.quantile(beyond) or 1 if beyond > 0 else 1,
             ACK_BUNCH_MAX: int(bins.high[-1]) if len(bins) else 1,
             ACK_BUNCH_BYTES_MEAN: acked / count if count else none,
-            ACK_BUNCH_BYTES_MAX: self._most_bytes.of(direction) if count else none,
+            ACK_BUNCH_BYTES_MAX: self._most_bytes.value_of(direction) if count else none,
             ACKS_BUNCHED: bunched / acks,
         }

@@ -131,7 +131,7 @@ class SpacingRatio(FromPair):
 
     @override
     def of_direction(self, direction: int) -> Values:
-        known, undefined, compressed = (int(n) for n in self._counts.of(direction))
+        known, undefined, compressed = (int(n) for n in self._counts.value_of(direction))
         ratio = self._ratios.quantile(0.5, direction)
         none = "fewer than two ACKs passed both taps"
         return {

@@ -44,8 +44,8 @@ class CaptureHoles(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        unseen, holes = (int(n) for n in tally.unseen.of(direction))
-        payload = unseen + int(tally.new_payload.of(direction))
+        unseen, holes = (int(n) for n in tally.unseen.value_of(direction))
+        payload = unseen + int(tally.new_payload.value_of(direction))
         return {
             UNSEEN_BYTES: unseen,
             CAPTURE_HOLES: holes,

@@ -94,5 +94,5 @@ class CertainCompression(FromOne):
         given = facts.rate_source[direction] == RateSource.GIVEN
         counted, other = (_CERTAIN, _LIKELY) if given else (_LIKELY, _CERTAIN)
         why = "the rate was given" if given else "the rate is an estimate"
-        found = (int(n) for n in self._events.of(direction))
+        found = (int(n) for n in self._events.value_of(direction))
         return dict(zip(counted, found, strict=True)) | dict.fromkeys(other, why)

@@ -151,13 +151,13 @@ class EventsByTimeStamps(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if np.isnan(facts.tick_ns[direction]):
             return dict.fromkeys(self.per_direction, NO_TICKS)
-        events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
+        events, acks, acked, duplicates = (int(n) for n in self._events.value_of(direction))
         return {
             COMPRESSION_EVENTS: events,
             COMPRESSION_ACKS: acks,
             COMPRESSION_BYTES: acked,
             COMPRESSION_DUPLICATE_EVENTS: duplicates / events if events else _NO_EVENTS,
-            COMPRESSION_UNDEFINED: self._undefined.of(direction),
+            COMPRESSION_UNDEFINED: self._undefined.value_of(direction),
         }
 
 
@@ -213,7 +213,7 @@ class EventsBetweenTaps(FromPair):
 
     @override
     def of_direction(self, direction: int) -> Values:
-        events, acks, acked, duplicates, clear = (int(n) for n in self._events.of(direction))
+        events, acks, acked, duplicates, clear = (int(n) for n in self._events.value_of(direction))
         xi = self._xi.quantile(0.5, direction)
         return {
             COMPRESSION_EVENTS: events,

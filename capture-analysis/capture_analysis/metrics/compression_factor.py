@@ -151,8 +151,8 @@ class FactorAtTap(FromOne):
         why = missing_evidence(direction, tally, facts) or missing_rate(direction, facts)
         if why:
             return dict.fromkeys(self.per_direction, why)
-        acks = tally.spaced_acks.of(direction)
-        tied, too_close = (int(n) for n in self._counts.of(direction))
+        acks = tally.spaced_acks.value_of(direction)
+        tied, too_close = (int(n) for n in self._counts.value_of(direction))
         bins = self.factors.bins(direction)
         middle, high = bins.quantile(0.5), bins.quantile(0.95)
         none, most = "no ACK is compressed", bound_factor(direction, facts)
@@ -254,15 +254,15 @@ class FactorBetweenTaps(FromPair):
 
     @override
     def of_direction(self, direction: int) -> Values:
-        path_direction = self._path_direction_of.of(direction)
+        path_direction = self._path_direction_of.value_of(direction)
         bound = self._bound(path_direction) if path_direction >= 0 else None
         if bound is None:
             return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
-        count, tied, above, segments = (int(n) for n in self._counts.of(direction))
+        count, tied, above, segments = (int(n) for n in self._counts.value_of(direction))
         median = self._factors.quantile(0.5, direction)
         return {
             COMPRESSION_FACTOR: _NONE if median is None else median / _PARTS,
-            COMPRESSION_FACTOR_MAX: self._most.of(direction) / _PARTS if count else _NONE,
+            COMPRESSION_FACTOR_MAX: self._most.value_of(direction) / _PARTS if count else _NONE,
             COMPRESSION_FACTOR_BOUND: bound * (segments / count) if count else _NONE,
             FACTORS: count,
             FACTORS_TIED: tied,

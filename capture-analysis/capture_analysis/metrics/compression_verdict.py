@@ -169,8 +169,8 @@ class CompressionVerdict(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         # Runs that shrank have ACKs of any kind; faster runs have ACKs of new data.
-        new, every = max(tally.spaced_acks.of(direction), 1), max(tally.acks(direction), 1)
-        runs = zip(self._in_runs.of(direction), (new, new, every), strict=True)
+        new, every = max(tally.spaced_acks.value_of(direction), 1), max(tally.acks(direction), 1)
+        runs = zip(self._in_runs.value_of(direction), (new, new, every), strict=True)
         faster, held, shrunk = (min(int(acks) / of_all, 1.0) for acks, of_all in runs)
         stamped = not np.isnan(facts.tick_ns[direction])
         shares = Shares(faster, held, shrunk if stamped else None)

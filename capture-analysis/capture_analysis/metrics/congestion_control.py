@@ -191,7 +191,7 @@ class Slots:
         near = block.facts.tap_at <= NEAR
         near &= ~np.isnan(block.facts.round_trip_ns)
         data, acks = block.data, block.acks
-        new = self._begin_ns.at(data.directions) < 0
+        new = self._begin_ns.values_of(data.directions) < 0
         begin_ns = data["time_ns"][data.starts]
         self._begin_ns.add(data.directions[new], begin_ns[new])
         flight = data["in_flight_bytes"]
@@ -210,8 +210,8 @@ class Slots:
             return
         direction = view.direction[rows].astype(np.int64)
         long_ns = np.fmax(block.facts.round_trip_ns[direction], _LEAST_NS).astype(np.int64)
-        slot = (view["time_ns"][rows] - self._begin_ns.at(direction)) // long_ns
-        kept = (slot >= 0) & (slot < _SLOTS) & (self._begin_ns.at(direction) >= 0)
+        slot = (view["time_ns"][rows] - self._begin_ns.values_of(direction)) // long_ns
+        kept = (slot >= 0) & (slot < _SLOTS) & (self._begin_ns.values_of(direction) >= 0)
         rows, key = rows[kept], (direction * _SLOTS + slot)[kept]
         if not len(rows):
             return
@@ -228,7 +228,7 @@ class Slots:
         self._parts += other._parts
         self._whole = None
 
-    def of(self, direction: int) -> IntArray:
+    def direction_slots(self, direction: int) -> IntArray:
         """Return the slots of a direction, shape (7, n), numbered from its first data."""
         if self._whole is None:
             whole = np.concatenate([np.zeros((7, 0), dtype=np.int64), *self._parts], axis=1)
@@ -345,7 +345,7 @@ class CongestionControl(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        slots = self._slots.of(direction)
+        slots = self._slots.direction_slots(direction)
         trip_ns = float(np.fmax(facts.round_trip_ns[direction], _LEAST_NS))
         near = facts.tap_at[direction] <= NEAR
         shape = shape_of(slots, max(int(facts.full_bytes[direction]), 1), trip_ns) if near else None

@@ -66,7 +66,7 @@ class DataCompression(FromPair):
         if not len(data):
             return
         arrived = data["second_ns"]
-        before = self._previous.of(data.directions, data.starts, arrived)
+        before = self._previous.take_previous(data.directions, data.starts, arrived)
         gap = np.where(before == -1, -1, arrived - before)
         ns_per_byte = self.facts.directions[crossings.path_direction].ns_per_byte or 0.0
         needed = data["frame_bytes"] * ns_per_byte
@@ -89,5 +89,5 @@ class DataCompression(FromPair):
     def of_direction(self, direction: int) -> Values:
         if all(each.data_ns is None for each in self.facts.directions):
             return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
-        events, packets = (int(n) for n in self._events.of(direction))
+        events, packets = (int(n) for n in self._events.value_of(direction))
         return {DATA_COMPRESSION_EVENTS: events, DATA_COMPRESSION_PACKETS: packets}

@@ -64,29 +64,29 @@ class Goodput(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        life_ns, payload = _life_ns(direction, tally), int(tally.new_payload.of(direction))
-        answers = tally.first_ns.of(direction ^ 1) < tally.first_ns.of(direction)
-        late_ns = int(tally.acked_ns.of(direction) - tally.last_ns.of(direction))
+        life_ns, payload = _life_ns(direction, tally), int(tally.new_payload.value_of(direction))
+        answers = tally.first_ns.value_of(direction ^ 1) < tally.first_ns.value_of(direction)
+        late_ns = int(tally.acked_ns.value_of(direction) - tally.last_ns.value_of(direction))
         if life_ns and facts.tap_at[direction] <= NEAR and late_ns > 0:
             life_ns += late_ns
         elif not answers:
-            payload -= int(tally.first_new.of(direction))
+            payload -= int(tally.first_new.value_of(direction))
         goodput: Value = 8e3 * payload / life_ns if life_ns else TOO_FEW
         if life_ns < facts.round_trip_ns[direction] and life_ns:
             goodput = ONE_BURST
-        answer_ns = tally.answer_ns.of(direction)
+        answer_ns = tally.answer_ns.value_of(direction)
         return {
             GOODPUT: goodput,
-            PAYLOAD: tally.new_payload.of(direction),
+            PAYLOAD: tally.new_payload.value_of(direction),
             DATA_TIME: life_ns / 1e9,
-            PAUSES: tally.pause_ns.of(direction) / 1e9,
+            PAUSES: tally.pause_ns.value_of(direction) / 1e9,
             ANSWER_LONGEST: answer_ns / 1e9 if answer_ns >= 0 else NO_ANSWER,
         }
 
 
 def _life_ns(direction: int, tally: Tally) -> int:
     """Return the time of a direction's data, with that until its answer; 0 for a single packet."""
-    asked_ns, first_ns = (int(tally.first_ns.of(each)) for each in (direction ^ 1, direction))
+    asked_ns, first_ns = (int(tally.first_ns.value_of(each)) for each in (direction ^ 1, direction))
     active_ns = tally.active_ns(direction)
     return active_ns + max(first_ns - asked_ns, 0) if active_ns else 0
 
@@ -96,5 +96,5 @@ def goodput_bit(direction: int, tally: Tally) -> float:
     active_ns = tally.active_ns(direction)
     if not active_ns:
         return float("nan")
-    payload = tally.new_payload.of(direction) - tally.first_new.of(direction)
+    payload = tally.new_payload.value_of(direction) - tally.first_new.value_of(direction)
     return 8e9 * int(payload) / active_ns

@@ -127,7 +127,7 @@ class BunchesByCause(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if np.isnan(facts.tick_ns[direction]):
             return dict.fromkeys(self.per_direction, NO_TICKS)
-        bunches = (int(n) for n in self._bunches.of(direction))
+        bunches = (int(n) for n in self._bunches.value_of(direction))
         return dict(zip(self.per_direction, bunches, strict=True))
 
 
@@ -184,5 +184,5 @@ class HeldAcks(FromPair):
     def of_direction(self, direction: int) -> Values:
         if all(each.data_ns is None for each in self.facts.directions):
             return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
-        events = (int(n) for n in self._events.of(direction))
+        events = (int(n) for n in self._events.value_of(direction))
         return dict(zip(self.per_direction, events, strict=True))

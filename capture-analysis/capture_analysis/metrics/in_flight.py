@@ -65,7 +65,7 @@ class InFlight(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        segments, total = (int(n) for n in self._sums.of(direction))
+        segments, total = (int(n) for n in self._sums.value_of(direction))
         if not segments or not tally.acks(direction):
             why = "nothing acknowledges data in the capture" if segments else "no data"
             return dict.fromkeys(self.per_direction, why)
@@ -73,5 +73,5 @@ class InFlight(FromOne):
         return {
             IN_FLIGHT_MEAN: mean,
             IN_FLIGHT_SEGMENTS: mean / int(facts.full_bytes[direction]),
-            IN_FLIGHT_MAX: self._most.of(direction),
+            IN_FLIGHT_MAX: self._most.value_of(direction),
         }

@@ -92,7 +92,7 @@ class InducedBursts(FromOne):
         within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
         outside = (~within).nonzero()[0]
         ack_ns = every["time_ns"].take(latest)
-        ack_ns[outside] = self._latest.at(every.direction[outside])
+        ack_ns[outside] = self._latest.values_of(every.direction[outside])
         self._latest.replace(acks.directions, acks["time_ns"][acks.ends])
         return ack_ns
 
@@ -115,7 +115,7 @@ class InducedBursts(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
             return dict.fromkeys(self.per_direction, "the tap is not near the data's sender")
-        bursts, total = (int(n) for n in self._sums.of(direction))
+        bursts, total = (int(n) for n in self._sums.value_of(direction))
         unrated = missing_ack_rate(direction, facts)
         if unrated or not bursts:
             return dict.fromkeys(self.per_direction, unrated or "no bunch of at least three ACKs")

@@ -218,7 +218,7 @@ class Loss(FromPair):
     @override
     def of_direction(self, direction: int) -> Values:
         offered, lost, missed, first = (
-            each.of(direction)
+            each.value_of(direction)
             for each in (self._offered, self._lost, self._missed, self._missed_first)
         )
         return {

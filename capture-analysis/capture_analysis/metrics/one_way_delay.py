@@ -87,12 +87,12 @@ class OneWayDelay(FromPair):
         found: dict[Definition, float | str] = {}
         for number, definitions in enumerate((_OF_DATA, _OF_ACKS)):
             lane = direction * 2 + number
-            least = self._least.of(lane)
+            least = self._least.value_of(lane)
             if least == _NEVER:
                 found |= dict.fromkeys(definitions, NO_PACKETS)
                 continue
             bins = self._delays.bins(lane)
-            most = self._most.of(lane)
+            most = self._most.value_of(lane)
             median, p95 = (max(bins.quantile(q) or 0, least) for q in (0.5, 0.95))
             queueing = (max(delay - max(least, 0), 0) for delay in (median, p95))
             delays = (least, median, p95, most, *queueing)

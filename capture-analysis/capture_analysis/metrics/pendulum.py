@@ -134,7 +134,9 @@ class LinksAtTap(FromOne):
             why = "too short, or no rate for the links"
             return dict.fromkeys(self.per_capture, why)
         directions = tally.directions()
-        payload = np.bincount(facts.side[directions], tally.payload.at(directions), minlength=2)
+        payload = np.bincount(
+            facts.side[directions], tally.payload.values_of(directions), minlength=2
+        )
         main = int(payload.argmax())
         still = (busy == busy[:, :1]).all(axis=1).any()
         return {

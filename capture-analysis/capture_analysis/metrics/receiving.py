@@ -105,7 +105,7 @@ class Receiving(FromOne):
             unknown = np.isnan(facts.tap_at[direction])
             why = missing_place(direction, tally) if unknown else NOT_NEAR_RECEIVER
             return dict.fromkeys(self.per_direction, why)
-        sums = [int(n) for n in self._sums.of(direction)]
+        sums = [int(n) for n in self._sums.value_of(direction)]
         reordered, repaired, timed, delayed, reads, shut_ns, whole_ns = sums
         scaled = not (unscaled := missing_scale(direction, facts))
         shut: Value = shut_ns / whole_ns if whole_ns else NO_WINDOWS
@@ -114,6 +114,8 @@ class Receiving(FromOne):
             REPAIRED_SEGMENTS: repaired,
             ACKS_DELAYED: delayed / timed if timed else NO_DELAYS,
             APPLICATION_READS: reads,
-            UNREAD_MAX: (max(int(self._kept.of(direction)[_UNREAD]), 0) if scaled else unscaled),
+            UNREAD_MAX: (
+                max(int(self._kept.value_of(direction)[_UNREAD]), 0) if scaled else unscaled
+            ),
             WINDOW_SHUT: shut if scaled else unscaled,
         }

@@ -63,7 +63,7 @@ class Reordering(FromPair):
         base = int(sent.min())
         rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
         apart = int(sent.max()) - base + 1
-        before = np.maximum(self._latest.at(view.directions), base)
+        before = np.maximum(self._latest.values_of(view.directions), base)
         lifted = sent - base + rank * apart
         lifted[view.starts] = np.maximum(
             lifted[view.starts], before - base + rank[view.starts] * apart
@@ -78,9 +78,9 @@ class Reordering(FromPair):
 
     @override
     def of_direction(self, direction: int) -> Values:
-        count, total = (int(n) for n in self._counts.of(direction))
+        count, total = (int(n) for n in self._counts.value_of(direction))
         return {
             REORDERED: count,
             REORDERED_SHARE: count / total if total else "no packet passed both taps",
-            REORDERED_EXTENT_MAX: self._extent.of(direction),
+            REORDERED_EXTENT_MAX: self._extent.value_of(direction),
         }

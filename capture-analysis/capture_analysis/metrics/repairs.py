@@ -93,11 +93,11 @@ class Repairs(FromOne):
             return dict.fromkeys(self.per_direction, NOT_NEAR)
         if not tally.segments(direction):
             return dict.fromkeys(self.per_direction, "no data")
-        repairs = self._repairs.of(direction)
+        repairs = self._repairs.value_of(direction)
         return {
             FAST: int(repairs[Repair.FAST]),
             TIMEOUT: int(repairs[Repair.TIMEOUT]),
             SPURIOUS: int(repairs[Repair.SPURIOUS]),
             OTHER: int(repairs[Repair.OTHER]),
-            DUPLICATES_TOLD: int(self._duplicates.of(direction)),
+            DUPLICATES_TOLD: int(self._duplicates.value_of(direction)),
         }

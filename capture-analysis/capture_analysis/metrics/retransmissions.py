@@ -50,6 +50,6 @@ class Retransmissions(FromOne):
             RETRANSMITTED: again / all_of_them if all_of_them else "no data",
             PROBES: tally.count(direction, Kind.PROBE),
             SYNS_AGAIN: sum(
-                max(int(tally.syns.of(each)) - 1, 0) for each in (direction, direction ^ 1)
+                max(int(tally.syns.value_of(each)) - 1, 0) for each in (direction, direction ^ 1)
             ),
         }

@@ -84,7 +84,7 @@ class RoundTripTime(FromOne):
     @override
     def add(self, block: Block) -> None:
         rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
-        direction, rtt_ns = block.acknowledging(rows), block.tracked.rtt_ns[rows]
+        direction, rtt_ns = block.acknowledged_direction(rows), block.tracked.rtt_ns[rows]
         self._times.add(direction, rtt_ns)
         acks = block.acks
         near = acks.spread(block.facts.tap_at <= NEAR) & (acks["rtt_ns"] >= 0)
@@ -114,7 +114,7 @@ class RoundTripTime(FromOne):
         }
         return {
             **times,
-            RTT_GROWTH: _correlation([int(n) for n in self._sums.of(direction)]),
+            RTT_GROWTH: _correlation([int(n) for n in self._sums.value_of(direction)]),
             RTT_SAMPLES: int(bins.count.sum()),
             HANDSHAKE_RTT: NO_HANDSHAKE if np.isnan(whole_ns) else whole_ns / 1e6,
         }

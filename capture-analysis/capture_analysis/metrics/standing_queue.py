@@ -64,7 +64,9 @@ class StandingQueue(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        *before, spent_ns, queue_ns, whole_ns, standing_ns = map(int, self._kept.of(direction))
+        *before, spent_ns, queue_ns, whole_ns, standing_ns = map(
+            int, self._kept.value_of(direction)
+        )
         if whole_ns:
             # At the end fewer than sixteen delays show no queue, but no queue explains a silence.
             last_ns, heard_ns, _, floor_ns = before[-4:]

@@ -45,10 +45,10 @@ class SynCookies(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        seen = int(tally.lives.of(direction >> 1)[lives.SEEN])
+        seen = int(tally.lives.value_of(direction >> 1)[lives.SEEN])
         both = Life.SYN | Life.ANSWERED
         if not direction & 1 or seen & both != both:
             return {SYN_COOKIE: NO_ANSWER}
-        if tally.syns.of(direction) > tally.syns.of(direction ^ 1):
+        if tally.syns.value_of(direction) > tally.syns.value_of(direction ^ 1):
             return {SYN_COOKIE: 0}
         return {SYN_COOKIE: NO_SCALE if facts.window_shift[direction] == 0 else ALIKE}

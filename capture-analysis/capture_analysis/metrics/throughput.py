@@ -41,9 +41,9 @@ class Throughput(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         active_ns = tally.active_ns(direction)
-        sent = tally.data_frame_bytes.of(direction)
+        sent = tally.data_frame_bytes.value_of(direction)
         return {
             THROUGHPUT: 8e3 * sent / active_ns if active_ns else TOO_FEW,
             SEGMENTS: tally.segments(direction),
-            SEGMENTS_MERGED: tally.merged.of(direction),
+            SEGMENTS_MERGED: tally.merged.value_of(direction),
         }

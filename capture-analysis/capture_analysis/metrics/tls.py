@@ -44,7 +44,7 @@ class TlsHandshake(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        life = tally.lives.of(direction >> 1)
+        life = tally.lives.value_of(direction >> 1)
         if not life[lives.TLS]:
             return dict.fromkeys(self.per_direction, NO_TLS)
         parts = lives.tls_parts(life[None])[0].tolist()

@@ -79,7 +79,7 @@ class Trains(FromOne):
     def _take(self, streaks: Streaks) -> None:
         self._segments.add(streaks.lane, streaks.rows)
         starts = starts_of(streaks.lane).nonzero()[0]
-        before = self._starts.of(streaks.lane[starts], starts, streaks.first_ns)
+        before = self._starts.take_previous(streaks.lane[starts], starts, streaks.first_ns)
         later = (before != _NEVER) & (streaks.first_ns >= before)
         self._cycles.add(streaks.lane[later], (streaks.first_ns - before)[later])
 

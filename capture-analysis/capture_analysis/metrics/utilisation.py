@@ -79,7 +79,9 @@ class LinkShare(FromOne):
         if why:
             return dict.fromkeys(self.per_direction, why)
         # This half's ACKs acknowledge the data of the opposite direction.
-        sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)
+        sent = tally.data_frame_bytes.value_of(direction) + tally.ack_frame_bytes.value_of(
+            direction ^ 1
+        )
         segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
         found = {
             LINK_SHARE: 8e9 * sent / (rate_bit * active_ns),
@@ -109,10 +111,13 @@ def _bits(direction: int, tally: Tally, facts: Facts) -> float:
         & ((facts.link == facts.link[direction]) & (facts.link >= 0) | is_own)
         & (facts.segment_bytes > 0)
     )
-    sent = tally.data_frame_bytes.at(rows).sum() + tally.ack_frame_bytes.at(rows ^ 1).sum()
-    time_ns = int(tally.last_ns.at(rows).max() - tally.first_ns.at(rows).min())
-    time_ns += int(tally.back_ns.at(rows)[:, 0].max())
-    active_ns = time_ns - int(tally.pause_ns.at(rows).min())
+    sent = (
+        tally.data_frame_bytes.values_of(rows).sum()
+        + tally.ack_frame_bytes.values_of(rows ^ 1).sum()
+    )
+    time_ns = int(tally.last_ns.values_of(rows).max() - tally.first_ns.values_of(rows).min())
+    time_ns += int(tally.back_ns.values_of(rows)[:, 0].max())
+    active_ns = time_ns - int(tally.pause_ns.values_of(rows).min())
     bits = 8e9 * int(sent)
     if len(rows) > 1 and bits > MOST_UTILISATION * facts.rate_bit[direction] * active_ns:
         active_ns = time_ns

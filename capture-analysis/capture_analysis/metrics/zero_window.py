@@ -54,7 +54,9 @@ class ZeroWindow(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        windows, shut_ns, longest_ns, whole_ns, *_, until_ns, _ = tally.shut.of(direction).tolist()
+        windows, shut_ns, longest_ns, whole_ns, *_, until_ns, _ = tally.shut.value_of(
+            direction
+        ).tolist()
         if not until_ns:
             return dict.fromkeys(self.per_direction, NO_WINDOW)
         return {

@@ -52,7 +52,7 @@ class Connections:
 
     def __init__(self, measured: Measured) -> None:
         self._measured, self._flows = measured, measured.flows
-        self._life = measured.tally.lives.at(np.arange(len(measured.flows)))
+        self._life = measured.tally.lives.values_of(np.arange(len(measured.flows)))
         first_ns = measured.flows.rows["first_ns"]
         self._first_ns = first_ns.min() if len(first_ns) else 0
         self.client_end = self._clients_end()
@@ -81,7 +81,7 @@ class Connections:
         assert isinstance(found, Words)
         return found
 
-    def by(self, name: str) -> IntArray:
+    def sort_by(self, name: str) -> IntArray:
         """Sort the rows by a column: largest first, words by the alphabet, unknown ones last."""
         found = self.columns[name]
         key = found.number if isinstance(found, Words) else -found
@@ -122,10 +122,10 @@ class Connections:
     def _sums(self) -> dict[str, Column]:
         tally = self._measured.tally
         directions = np.arange(2 * len(self))
-        kinds = tally.kinds.at(np.arange(len(directions) * len(Kind)))
+        kinds = tally.kinds.values_of(np.arange(len(directions) * len(Kind)))
         kinds = kinds.reshape(len(self), 2, len(Kind))
-        payload = tally.new_payload.at(directions).reshape(-1, 2).sum(axis=1)
-        syns = tally.syns.at(directions).reshape(-1, 2)
+        payload = tally.new_payload.values_of(directions).reshape(-1, 2).sum(axis=1)
+        syns = tally.syns.values_of(directions).reshape(-1, 2)
         again = kinds[:, :, Kind.RETRANSMISSION].sum(axis=1) + np.maximum(syns - 1, 0).sum(axis=1)
         resets = self._seen(Life.RST).astype(float) + self._seen(Life.RST, 1)
         return {

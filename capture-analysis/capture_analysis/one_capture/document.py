@@ -96,7 +96,7 @@ def by_larger_direction(size: IntArray) -> Sequence[int]:
 
 
 def _new_payload(measured: Measured) -> IntArray:
-    return measured.tally.new_payload.at(np.arange(2 * len(measured.flows)))
+    return measured.tally.new_payload.values_of(np.arange(2 * len(measured.flows)))
 
 
 def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
     found |= {"facts": facts(measured, number), "limits": {}}
     for half, name in enumerate(("forward", "backward")):
         direction = 2 * number + half
-        if not measured.tally.payload.of(direction):
+        if not measured.tally.payload.value_of(direction):
             found[name] = None
             continue
         metrics: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def _span_ns(measured: Measured) -> tuple[int, int]:
 def facts(measured: Measured, number: int) -> dict[str, Any]:
     """Return the facts of a connection for JSON, with their confidence."""
     row, known = measured.flows.rows[number], measured.facts
-    payload = [measured.tally.payload.of(2 * number + half) for half in (0, 1)]
+    payload = [measured.tally.payload.value_of(2 * number + half) for half in (0, 1)]
     return {
         "data": data_direction(payload[0], payload[1]),
         "handshake_seen": bool(measured.flows.syns_seen()[number].all()),

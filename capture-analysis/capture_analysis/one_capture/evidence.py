@@ -46,7 +46,7 @@ COARSE_CLOCK = (
 
 def missing_place(direction: int, tally: Tally) -> str:
     """Return why the capture's place on the path of a direction is not known."""
-    life = tally.lives.of(direction >> 1)
+    life = tally.lives.value_of(direction >> 1)
     if lives.one_sided(life[lives.SEEN]):
         return ONE_SIDED
     return NO_PLACE if life[lives.TIME] else ONE_TIME
@@ -55,12 +55,12 @@ def missing_place(direction: int, tally: Tally) -> str:
 def missing_evidence(direction: int, tally: Tally, facts: Facts) -> str:
     """Return the reason why a direction's ACKs cannot be judged; "" if they can."""
     at = facts.tap_at[direction]
-    segments, full = tally.segments(direction), tally.full_segments.of(direction)
+    segments, full = tally.segments(direction), tally.full_segments.value_of(direction)
     reasons = {
         MERGED: facts.merged[direction],
         missing_place(direction, tally): np.isnan(at),
         AT_RECEIVER: at >= 1 - NEAR,
-        TOO_FEW_ACKS: tally.spaced_acks.of(direction) < LEAST_ACKS,
+        TOO_FEW_ACKS: tally.spaced_acks.value_of(direction) < LEAST_ACKS,
         SMALL: full < _FULL_SHARE * segments or facts.small[direction],
         COARSE_CLOCK: 2 * facts.clock_ns[direction] > facts.data_service_ns[direction],
     }

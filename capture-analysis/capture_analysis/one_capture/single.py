@@ -89,7 +89,7 @@ class Part:
     index: int = 0
     parts: int = 1
 
-    def of(self, packets: Packets) -> Packets:
+    def select_packets(self, packets: Packets) -> Packets:
         """Select the packets of these connections."""
         return packets if self.parts == 1 else packets.where(np.flatnonzero(self._mine(packets)))
 
@@ -175,7 +175,7 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     for block in blocks(capture, follow, given, part):
         measured = measured or Measured(capture, block.facts)
         measured.add(block)
-    measured = measured or Measured(capture, Facts.unknown(0))
+    measured = measured or Measured(capture, Facts.without_knowledge(0))
     measured.finish()
     measured.forgotten = follow.forgotten
     return measured
@@ -197,7 +197,7 @@ def blocks(
     # A part of the connections is tracked anew, and measured with the facts of all connections.
     whole = part.parts == 1
     tracked = (follow if whole else Tracker()).track(head, capture.flows)
-    block = Block(head, tracked, Facts.unknown(2 * len(capture.flows)))
+    block = Block(head, tracked, Facts.without_knowledge(2 * len(capture.flows)))
     finder = FactFinder(block, capture.flows, given.rate_mbit, given.ack_rate_mbit)
     stamps = Previous()
     for number, chunk in enumerate(chain((head,), chunks)):
@@ -205,7 +205,7 @@ def blocks(
         facts = finder.cover(flows)
         for first in range(0, len(chunk), BLOCK_PACKETS):
             rows = slice(first, first + BLOCK_PACKETS)
-            mine = part.of(chunk.where(rows))
+            mine = part.select_packets(chunk.where(rows))
             known = whole and not number
             yield Block(
                 mine, tracked.where(rows) if known else follow.track(mine, flows), facts, stamps

@@ -112,7 +112,7 @@ class Tally:
 
     def symptoms(self, direction: int) -> Symptoms:
         """Return what clib/symptoms.c counted in a direction."""
-        return Symptoms(*self._symptoms.of(direction).tolist())
+        return Symptoms(*self._symptoms.value_of(direction).tolist())
 
     def merge(self, other: "Tally") -> None:
         """Add the counts of another tally, which took other connections."""
@@ -121,7 +121,7 @@ class Tally:
 
     def count(self, direction: int, *kinds: Kind) -> int:
         """Count the packets of some kinds in a direction."""
-        return sum(int(self.kinds.of(direction * KINDS + kind)) for kind in kinds)
+        return sum(int(self.kinds.value_of(direction * KINDS + kind)) for kind in kinds)
 
     def packets(self, direction: int) -> int:
         """Count a direction's packets.
@@ -143,17 +143,17 @@ class Tally:
 
         It is 0 with one packet.
         """
-        span = self.last_ns.of(direction) - self.first_ns.of(direction)
-        span += int(self.back_ns.of(direction)[0])
-        return max(int(span) - int(self.pause_ns.of(direction)), 0)
+        span = self.last_ns.value_of(direction) - self.first_ns.value_of(direction)
+        span += int(self.back_ns.value_of(direction)[0])
+        return max(int(span) - int(self.pause_ns.value_of(direction)), 0)
 
     def active_times_ns(self, directions: int) -> IntArray:
         """Return the times of data, and of its ACKs, without pauses; (2, directions)."""
         rows = np.arange(directions)
         ends = (self.first_ns, self.last_ns), (self.first_ack_ns, self.last_ack_ns)
-        spans = np.stack([last.at(rows) - first.at(rows) for first, last in ends])
-        spans += self.back_ns.at(rows).T
-        return np.maximum(spans - self.pause_ns.at(rows), 0)
+        spans = np.stack([last.values_of(rows) - first.values_of(rows) for first, last in ends])
+        spans += self.back_ns.values_of(rows).T
+        return np.maximum(spans - self.pause_ns.values_of(rows), 0)
 
     def directions(self) -> IntArray:
         """Return the directions that carry data, ascending."""

@@ -74,7 +74,7 @@ def _with_rest(drawn: Figure, selected: Selected) -> Figure:
         return drawn
     quantity, unit = _REST[drawn.id]
     origin_ns = selected.direction.origin_ns
-    rest = selected.overview.rest(quantity, origin_ns, unit, _drawn_ns(selected))
+    rest = selected.overview.line_of_rest(quantity, origin_ns, unit, _drawn_ns(selected))
     return replace(drawn, lines=[rest, *drawn.lines])
 
 

@@ -57,7 +57,7 @@ class Direction:
         other = self.packets.half != self.half
         return np.asarray(other & np.isin(self.tracked.kind, kinds or ACK_KINDS))
 
-    def acknowledging(self) -> BoolArray:
+    def select_acks(self) -> BoolArray:
         """Select the opposite half's packets that acknowledge; return a mask."""
         rows = (self.packets.half != self.half) & (self.tracked.ack_bytes >= 0)
         rows &= (self.tracked.kind != Kind.COPY) & (self.packets.flags & FLAG_RST == 0)

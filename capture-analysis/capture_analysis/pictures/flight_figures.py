@@ -38,7 +38,7 @@ def in_flight(direction: Direction) -> Figure:
 
 def _window(direction: Direction) -> Line | None:
     """Make the line of the receiver's window, if its scale is known."""
-    rows = np.flatnonzero(direction.acknowledging())
+    rows = np.flatnonzero(direction.select_acks())
     rows = rows[direction.packets.flags[rows] & FLAG_SYN == 0]
     if direction.window_shift is None or not len(rows):
         return None

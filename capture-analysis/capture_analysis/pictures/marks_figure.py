@@ -20,7 +20,7 @@ def _counted(direction: Direction) -> tuple[IntArray, FloatArray] | None:
     if _OFFER not in syns or not set(syns) & set(_ANSWERS):
         return None
     # The first ACK of the handshake has another code.
-    rows = np.flatnonzero(direction.acknowledging() & (direction.tracked.ack_bytes > 1))
+    rows = np.flatnonzero(direction.select_acks() & (direction.tracked.ack_bytes > 1))
     told = np.diff(counter[rows], prepend=_FIRST_COUNT) & _COUNTER
     return rows, np.cumsum(told).astype(float)
 
@@ -35,7 +35,7 @@ def marks(direction: Direction) -> Figure:
     """Draw the number so far of segments with CE, and of ACKs with ECE."""
     packets = direction.packets
     marked = direction.data() & ((packets.marks & _CE) == _CE)
-    echoed = direction.acknowledging() & (packets.flags & _ECE != 0)
+    echoed = direction.select_acks() & (packets.flags & _ECE != 0)
     each = [_each(marked), _each(echoed & (packets.flags & FLAG_SYN == 0))]
     told = "ACKs with ECE"
     if counted := _counted(direction):

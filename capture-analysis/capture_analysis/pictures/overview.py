@@ -70,7 +70,7 @@ class Overview:
         middle = self.first_ns + self.bin_ns * np.arange(OVERVIEW_BINS) + self.bin_ns // 2
         return np.asarray((middle - origin_ns) / 1e9)
 
-    def rest(self, name: str, origin_ns: int, unit: int, drawn_ns: tuple[int, int]) -> Line:
+    def line_of_rest(self, name: str, origin_ns: int, unit: int, drawn_ns: tuple[int, int]) -> Line:
         """Make a line of the extremes in intervals that are not drawn packet by packet.
 
         Args:

@@ -94,7 +94,7 @@ class _Keeper:
             self._best = (self._score, self.total - self._count, self._parts)
         self._parts, self._score, self._count = [], 0, 0
 
-    def kept(self) -> tuple[int, Packets, Tracked]:
+    def best_block(self) -> tuple[int, Packets, Tracked]:
         """Return the number of packets before the best block, and the block.
 
         Call it after the last packet.
@@ -137,12 +137,12 @@ def select(
         finder.add(Block(mine, tracked, facts, stamps))
         for flow in chosen:
             rows = np.flatnonzero(mine.flow == flow)
-            part = mine.where(rows).widened(), tracked.where(rows).widened()
+            part = mine.where(rows).widen(), tracked.where(rows).widen()
             keepers[flow].add(*part)
             for number in {2 * flow, 2 * flow + 1} & overviews.keys():
                 overviews[number].add(*part)
     finder.finish()
-    kept = {flow: keeper.kept() for flow, keeper in keepers.items()}
+    kept = {flow: keeper.best_block() for flow, keeper in keepers.items()}
     selected, flows = [], measured.flows
     for number in numbers:
         first, packets, tracked = kept[number // 2]
@@ -152,7 +152,7 @@ def select(
             begins_ns=overviews[number].begins_ns(),
         )
         total = keepers[number // 2].total
-        found = events.of(number, flows)
+        found = events.groups(number, flows)
         selected.append(Selected(number, direction, first, total, overviews[number], found))
     return selected
 
@@ -175,6 +175,6 @@ def _known(value: float) -> float | None:
 
 def _span_ns(tally: Tally, number: int) -> tuple[int, int]:
     """Return the time of a direction's first data, and of its last packet."""
-    return int(tally.first_ns.of(number)), max(
-        int(tally.last_ns.of(number)), int(tally.last_ack_ns.of(number))
+    return int(tally.first_ns.value_of(number)), max(
+        int(tally.last_ns.value_of(number)), int(tally.last_ack_ns.value_of(number))
     )

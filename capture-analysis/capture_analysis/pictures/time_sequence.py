@@ -57,7 +57,7 @@ def _sent(direction: Direction) -> list[Line]:
 
 
 def _returned(direction: Direction) -> list[Line]:
-    rows = np.flatnonzero(direction.acknowledging())
+    rows = np.flatnonzero(direction.select_acks())
     if not len(rows):
         return []
     acked = np.maximum.accumulate(direction.tracked.ack_bytes[rows])

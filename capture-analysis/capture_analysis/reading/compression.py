@@ -192,7 +192,7 @@ class _Input:
         self.taken = len(head)
         self._read = read
 
-    def more(self) -> bool:
+    def read_more(self) -> bool:
         """Read on if all bytes were used; tell whether there are any."""
         if not self.content:
             self.content = self._read(READ_BYTES)
@@ -201,7 +201,7 @@ class _Input:
 
     def skip_padding(self) -> None:
         """Skip zeros between members; read enough to recognise the next one."""
-        while self.more():
+        while self.read_more():
             self.content = self.content.lstrip(b"\0")
             if self.content:
                 break
@@ -223,13 +223,13 @@ def read_compressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Ite
     """
     source = _Input(head, read)
     given, wrong_at = 0, 0
-    while source.more():
+    while source.read_more():
         if compression(source.content) != kind:
             at = source.taken - len(source.content)
             raise DamagedError(f"{kind}: something else follows at byte {at}")
         member = _MEMBERS[kind]()
         while not member.ended:
-            if member.hungry and not source.more():
+            if member.hungry and not source.read_more():
                 raise DamagedError(f"{kind}: ends too early; the file was cut off")
             try:
                 piece, source.content = member.feed(source.content)

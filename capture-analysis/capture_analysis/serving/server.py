@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
             self._reports.popitem(last=False)
         return number
 
-    def kept(self, number: str) -> bytes | None:
+    def find_report(self, number: str) -> bytes | None:
         """Return a report, if it is still kept."""
         return self._reports.get(number)
 
@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif (
             asked
             and asked.startswith("report/")
-            and (page := self.server.kept(asked.removeprefix("report/")))
+            and (page := self.server.find_report(asked.removeprefix("report/")))
         ):
             self._answer(200, page, "text/html; charset=utf-8", _REPORT_POLICY)
         elif asked is not None:

@@ -43,11 +43,13 @@ class AckGapFinder:
         """Take the next ACKs; return their gaps."""
         where = acks.directions, acks.starts
         sent, arrived, ack = acks["first_ns"], acks["second_ns"], acks["ack"]
-        before = self._sent.of(*where, sent)
+        before = self._sent.take_previous(*where, sent)
         known = before != -1
-        acked = (ack - self._ack.of(*where, ack)).astype(np.int32)  # ACK numbers wrap modulo 2^32
+        acked = (ack - self._ack.take_previous(*where, ack)).astype(
+            np.int32
+        )  # ACK numbers wrap modulo 2^32
         return AckGaps(
             np.where(known, sent - before, -1),
-            np.where(known, arrived - self._arrived.of(*where, arrived), -1),
+            np.where(known, arrived - self._arrived.take_previous(*where, arrived), -1),
             np.maximum(acked, 0) * known.astype(np.int64),
         )

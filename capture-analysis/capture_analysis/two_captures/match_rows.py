@@ -68,7 +68,7 @@ def rows_of(
 
     Raises: IndexError if the connection of a packet is not in `flows`.
     """
-    columns, _kept = clib.Columns.of(packets)
+    columns, _kept = clib.Columns.from_packets(packets)
     time_ns = np.ascontiguousarray(time_ns, dtype=np.int64)
     kinds = None if kind is None else np.ascontiguousarray(kind, dtype=np.uint8)
     lanes = keys.lanes(flows)

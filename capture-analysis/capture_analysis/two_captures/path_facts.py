@@ -106,8 +106,8 @@ class DirectionSurvey:
 
     def facts(self, until_ns: int) -> DirectionFacts:
         """Compute the facts from the packets that arrived until a time."""
-        self._data.cut(until_ns)
-        self._acks.cut(until_ns)
+        self._data.drop_until(until_ns)
+        self._acks.drop_until(until_ns)
         data_bytes, data_ns, many = self._data.transmission()
         ack_bytes, ack_ns, more = self._acks.transmission()
         known = [
@@ -138,7 +138,7 @@ class _Sizes:
     def add(self, at_ns: IntArray, size: IntArray, delay_ns: IntArray, gap_ns: IntArray) -> None:
         self._rows.append(np.stack((at_ns, size, delay_ns, gap_ns)))
 
-    def cut(self, until_ns: int) -> None:
+    def drop_until(self, until_ns: int) -> None:
         rows = np.concatenate(self._rows, axis=1)
         self._rows = [rows[:, rows[0] <= until_ns]]
 

@@ -149,7 +149,7 @@ class _Found:
     differences_ns: dict[Identity, IntArray]
 
     @staticmethod
-    def nothing() -> "_Found":
+    def empty() -> "_Found":
         """Return an instance without packets."""
         return _Found({identity: np.zeros(0, dtype=np.int64) for identity in Identity})
 
@@ -171,7 +171,7 @@ class _Found:
 
 def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
     """Search each capture for the other's beginning; keep the better result."""
-    in_b, in_a = _Found.nothing(), _Found.nothing()
+    in_b, in_a = _Found.empty(), _Found.empty()
     for a_part, b_part in zip_longest(a.parts(), b.parts()):
         if b_part is not None:
             in_b.add(_common(heads[0], b_part))

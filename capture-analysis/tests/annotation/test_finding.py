@@ -55,7 +55,7 @@ def starting(found: Found, words: str) -> list[tuple[int, str]]:
 
 def ahead(packets: Packets, row: int) -> int:
     """Count the data packets that the data's sender sent back to back before a packet."""
-    wide, count = packets.widened(), 0
+    wide, count = packets.widen(), 0
     sender = wide.half ^ wide.flow  # the second connection begins at the other host
     rows = [n for n in range(row + 1) if sender[n] == sender[row]]
     for before, after in zip(rows[-2::-1], rows[:0:-1], strict=True):

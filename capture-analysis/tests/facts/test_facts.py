@@ -171,7 +171,7 @@ def test_tap_of_two_minds() -> None:
     packets = columns(torn.packets)
     packets.time_ns[:] *= 100  # hosts are as quick as on a path of 1.1 ms, which is no LAN
     flows = FlowTable(np.zeros(1, FLOW))
-    found = locate_tap(Block(packets, Tracker().track(packets, flows), Facts.unknown(2)))
+    found = locate_tap(Block(packets, Tracker().track(packets, flows), Facts.without_knowledge(2)))
     assert np.isnan(found.at).all()
     assert found.agreement[0] == pytest.approx(
         1 - (2 / 3 - 1 / 11)

@@ -278,7 +278,9 @@ def test_a_direction_that_only_receives_keeps_no_packets() -> None:
     for number in range(1000):
         script.data(0, 100 * MS + number, MSS)
     capture = script.captured()
-    block = Block(capture.whole, Tracker().track(capture.whole, capture.flows), Facts.unknown(2))
+    block = Block(
+        capture.whole, Tracker().track(capture.whole, capture.flows), Facts.without_knowledge(2)
+    )
     block.facts.tap_at[:] = 0, 1
     times = WaitingTimes()
     times.add(block)

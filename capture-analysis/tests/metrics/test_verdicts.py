@@ -66,7 +66,7 @@ def test_verdicts_are_true(verdicts: list[Told]) -> None:
 )
 def test_evidence_decides(evidence: Evidence, shares: Shares, said: int | str) -> None:
     """A verdict follows from the rate's evidence and the two shares, as its definition says."""
-    facts = Facts.unknown(2)
+    facts = Facts.without_knowledge(2)
     facts.rate_evidence[0] = evidence
     assert judged(shares, 0, facts) == said
 

@@ -14,7 +14,7 @@ def direction_of(talk: Conversation, half: int = 0, window_shift: int | None = 3
     """Return the direction of `half`'s data."""
     packets = columns(talk.packets)
     tracked = Tracker().track(packets, flow_table(1))
-    return Direction("a > b", half, 0, packets.widened(), tracked.widened(), window_shift)
+    return Direction("a > b", half, 0, packets.widen(), tracked.widen(), window_shift)
 
 
 def lossy() -> Conversation:

@@ -217,7 +217,7 @@ def test_chunk_size_changes_only_chunks(tmp_path: Path, packets: int) -> None:
     path = tmp_path / "x.pcap"
     path.write_bytes(pcap((EPOCH_NS + k, tcp_frame(k, seq=k)) for k in range(7)))
     capture = Capture(path)
-    chunks = [chunk.widened() for chunk in capture.chunks(packets)]
+    chunks = [chunk.widen() for chunk in capture.chunks(packets)]
     assert [len(chunk) for chunk in chunks] == [packets] * (7 // packets) + [7 % packets] * bool(
         7 % packets
     )

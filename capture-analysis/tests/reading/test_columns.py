@@ -128,17 +128,17 @@ def test_stored_keys_stay_with_their_packets() -> None:
     """Columns that only keys need can be left out: keys are selected and merged with packets."""
     all_columns = packets(time_ns=[1, 2, 3], seq=[4, 5, 6], ip_id=[7, 8, 9])
     key = all_columns.key()
-    stored = Keyed.of(all_columns, ["ip_id"])
+    stored = Keyed.from_packets(all_columns, ["ip_id"])
     assert stored.ip_id.tolist() == [0, 0, 0]
     assert stored.ip_id.strides == stored.where(np.array([0, 2])).ip_id.strides == (0,)
     assert stored.key().tolist() == key.tolist()
     last_two = np.array([False, True, True])
     assert stored.where(last_two).key().tolist() == key[1:].tolist()
-    assert stored.widened().where(slice(1)).key().tolist() == key[:1].tolist()
-    later = stored.later(lambda column: column[1:])
+    assert stored.widen().where(slice(1)).key().tolist() == key[:1].tolist()
+    later = stored.compute_later(lambda column: column[1:])
     assert later.key().tolist() == key[1:].tolist()
     assert later.where(np.array([1])).key().tolist() == key[2:].tolist()
-    assert all_columns.later(lambda column: column[1:]).key().tolist() == key[1:].tolist()
+    assert all_columns.compute_later(lambda column: column[1:]).key().tolist() == key[1:].tolist()
     both = merge([stored.where(last_two), stored.where(~last_two)])
     assert (both.seq.tolist(), both.key().tolist()) == ([4, 5, 6], key.tolist())
 
@@ -183,7 +183,7 @@ def _overwritten(chunk: Packets, seq: list[tuple[int, int]]) -> Iterator[Packets
 def test_common_numbers_beyond_a_capture_s_own() -> None:
     """Renumbering widens the column, so a connection may get a larger number."""
     seen = compact_chunks([packets(flow=[0, 1, 1], half=[0, 1, 0])])
-    found = seen.renumbered(np.array([7, 70_000]), np.array([0, 1]))
+    found = seen.renumber(np.array([7, 70_000]), np.array([0, 1]))
     assert (found.flow.tolist(), found.half.tolist()) == ([7, 70_000, 70_000], [0, 0, 1])
 
 
@@ -209,7 +209,7 @@ def test_later_computes_a_column_when_it_is_read() -> None:
         computed.append(column.tolist())
         return column[:2]
 
-    chosen = packets(seq=[10, 20, 30], ack=[1, 2, 3]).later(first_two)
+    chosen = packets(seq=[10, 20, 30], ack=[1, 2, 3]).compute_later(first_two)
     assert computed == []
     assert (chosen.ack.tolist(), chosen.ack.tolist(), computed) == ([1, 2], [1, 2], [[1, 2, 3]])
     assert replace(chosen, seq=chosen.ack).seq.tolist() == [1, 2]
@@ -257,8 +257,7 @@ def test_common_flows_by_ends(tmp_path: Path) -> None:
     flows = common.table
     assert [flows.name(flow) for flow in range(len(flows))] == [first.name(0), first.name(1)]
     seen = [
-        packets.renumbered(*mapping)
-        for packets, mapping in zip((here, there), mappings, strict=True)
+        packets.renumber(*mapping) for packets, mapping in zip((here, there), mappings, strict=True)
     ]
     assert [(each.flow.tolist(), each.half.tolist()) for each in seen] == [
         ([0, 0, 1], [0, 1, 0]),

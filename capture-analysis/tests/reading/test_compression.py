@@ -31,7 +31,7 @@ def read(folder: Path, content: bytes) -> tuple[Packets, Capture]:
     path = folder / "capture"
     path.write_bytes(content)
     capture = Capture(path)
-    return concatenate([chunk.widened() for chunk in capture.chunks()]), capture
+    return concatenate([chunk.widen() for chunk in capture.chunks()]), capture
 
 
 @each_kind

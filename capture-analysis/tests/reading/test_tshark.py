@@ -70,8 +70,8 @@ def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("capture_analysis.reading.capture.Parser", NumpyParser)
     for case in cases:
         capture = Capture(case.specimen.path)
-        parts = [part.widened() for part in capture.chunks()]
-        packets = concatenate([empty_columns(0).widened(), *parts])
+        parts = [part.widen() for part in capture.chunks()]
+        packets = concatenate([empty_columns(0).widen(), *parts])
         for name, column in vars(packets).items():
             assert np.array_equal(column, vars(case.packets)[name]), f"{case.name}: {name}"
         assert capture.counts == case.counts, case.name

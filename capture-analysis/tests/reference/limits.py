@@ -20,7 +20,7 @@ _ACKS = range(Kind.ACK, Kind.OLD_ACK + 1)
 def times_by_cause(block: Block, direction: int) -> list[int]:
     """Return a direction's time by cause, ns, in the order of CAUSES."""
     packets, tracked, sender = block.packets, block.tracked, _Sender(block.facts, direction)
-    acknowledged = block.acknowledging(np.arange(len(packets)))
+    acknowledged = block.acknowledged_direction(np.arange(len(packets)))
     for row in range(len(packets)):
         if acknowledged[row] ^ 1 == direction and int(tracked.kind[row]) in _DATA:
             sender.arrive(int(packets.time_ns[row]))

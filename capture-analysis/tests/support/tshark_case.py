@@ -68,9 +68,9 @@ def cases(specimens: Iterable[Specimen]) -> list[Case]:
 
 def _case(specimen: Specimen, rows: list[Row]) -> Case:
     capture, follower = Capture(specimen.path), Tracker()
-    packets, tracked = [empty_columns(0).widened()], [_no_rows()]
+    packets, tracked = [empty_columns(0).widen()], [_no_rows()]
     for part in capture.chunks(CHUNK_PACKETS):
-        packets.append(part.widened())
+        packets.append(part.widen())
         columns = vars(follower.track(part, capture.flows))
         tracked.append({name: column.astype(np.int64) for name, column in columns.items()})
     joined: dict[str, Any] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twoway.backends import uml
 from twoway.backends.sandbox import places
-from twoway.confinement import confined
+from twoway.confinement import confined_command
 from twoway.description.topology import load_topology
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
@@ -38,7 +38,7 @@ def main() -> None:
         print(*load_topology(Path(argv[0]), {}).nodes)
         return
     visible = places(Path(programs), Path(kernel), {"/mnt/ways_out.py": WAYS_OUT})
-    subprocess.run([*confined(visible, Path(folder), shm_mib=64), *argv], check=True)
+    subprocess.run([*confined_command(visible, Path(folder), shm_mib=64), *argv], check=True)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import sys, time
 from pathlib import Path
 from twoway.backends.host_changes import HostChanges
 with HostChanges(Path(sys.argv[1])) as kept:
-    kept.setting(Path(sys.argv[2]), "2")
+    kept.write_setting(Path(sys.argv[2]), "2")
     print("changed", flush=True)
     time.sleep(600)
 """
@@ -39,8 +39,8 @@ def setting(tmp_path: Path) -> Path:
 def test_undone_at_the_end(tmp_path: Path, setting: Path) -> None:
     """A setting has its new value within the `with`, and its original value after it."""
     with HostChanges(tmp_path / "kept") as kept:
-        kept.setting(setting, "2")
-        kept.setting(setting, "3")
+        kept.write_setting(setting, "2")
+        kept.write_setting(setting, "3")
         assert setting.read_text() == "3"
     assert setting.read_text() == "1"
     assert not (tmp_path / "kept/changes.json").exists()
@@ -51,7 +51,7 @@ def test_undone_after_an_error(tmp_path: Path, setting: Path) -> None:
 
     def fail() -> None:
         with HostChanges(tmp_path / "kept") as kept:
-            kept.setting(setting, "2")
+            kept.write_setting(setting, "2")
             raise RunError("the run's own")
 
     with pytest.raises(RunError, match="the run's own"):
@@ -97,7 +97,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
 def test_missing_setting(tmp_path: Path) -> None:
     """A setting that the kernel does not have is an error that names it."""
     with pytest.raises(RunError, match="no-such"), HostChanges(tmp_path / "kept") as kept:
-        kept.setting(tmp_path / "no-such", "1")
+        kept.write_setting(tmp_path / "no-such", "1")
 
 
 def test_loaded_module(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_an_observer_of_fewer_nodes() -> None:
     """An observer reduced to two nodes samples only their sockets and queues."""
     observer = build_plan(load_point("kalampoukas-5.2")).sources[0]
     assert isinstance(observer, Observe)
-    words = observer.of(("h2", "r1")).run
+    words = observer.select_nodes(("h2", "r1")).run
     assert words[-4:] == ("--sockets", "h2", "--queue", "r1/r1-eth1")
 
 

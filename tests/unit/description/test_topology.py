@@ -272,7 +272,7 @@ def test_switches_join_hosts(tmp_path: Path) -> None:
     assert [str(i.address) for i in graph.interfaces if i.address] == ["10.0.0.1/8", "10.0.0.2/8"]
     assert [i.name for i in graph.path("h2", "h1")] == ["h2-eth0", "s2-eth2", "s1-eth1"]
     assert graph.routes["s1"].ways == {"10.0.0.1/32": "s1-eth1", "10.0.0.2/32": "s1-eth2"}
-    (start,) = graph.of("h1")
+    (start,) = graph.interfaces_of("h1")
     assert [i.name for i in graph.neighbours(start)] == ["h2-eth0"]
     assert host_routes(graph, start, 4) == {
         "10.0.0.0/8": "dev h1-eth0 proto kernel scope link src 10.0.0.1"
@@ -287,7 +287,7 @@ def test_mininets_own_example_is_a_network() -> None:
     """Mininet's linuxrouter.py, unmodified, has paths over switch, router and switch."""
     graph = load_topology(TOPOLOGIES / "linuxrouter.py", {})
     assert [i.name for i in graph.path("h1", "h3")] == ["h1-eth0", "s1-eth1", "r0-eth3", "s3-eth2"]
-    assert host_routes(graph, graph.of("h1")[0], 6) == {
+    assert host_routes(graph, graph.interfaces_of("h1")[0], 6) == {
         "fd00::c0a8:100/120": "dev h1-eth0 proto kernel metric 256",
         "default": "via fd00::c0a8:101",
     }

@@ -141,7 +141,7 @@ def test_a_packet_departs_before_the_window_ends() -> None:
     """A packet that leaves at the steady window's start counts, one at its end does not."""
     passed = passage_of([0] * 4, [9, 10, 19, 20], [1, 0, 1, 1])
     analysis = analysis_of(steady_ns=10, stop_ns=20)
-    departed = analysis.departed(queue_view(passed))
+    departed = analysis.list_departed(queue_view(passed))
     assert departed.rows.tolist() == [1, 2]
 
 

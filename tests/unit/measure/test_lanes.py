@@ -43,21 +43,21 @@ NUMBERS = [0, 4, 2, 0, 2]
 def test_packets_from_a_file(monkeypatch: pytest.MonkeyPatch, in_memory_bytes: int) -> None:
     """Packets of one lane or several are those of the capture, in time order, on disk or not."""
     monkeypatch.setattr(f"{PacketFile.__module__}._IN_MEMORY_BYTES", in_memory_bytes)
-    keyed = Keyed.of(SEEN, ["window"])
+    keyed = Keyed.from_packets(SEEN, ["window"])
     stored = PacketFile()
     stored.add("other", SEEN.where(np.array([1, 3])))
-    assert stored.of("other", 4).seq.tolist() == [6]
+    assert stored.packets_of("other", 4).seq.tolist() == [6]
     stored.add("this", keyed)
     assert "this" in stored
     assert "that" not in stored
     for some in ([0], [4], [2, 0], [0, 2, 4], [1], [9], []):
-        there, here = stored.of("this", *some), keyed.where(np.isin(NUMBERS, some))
+        there, here = stored.packets_of("this", *some), keyed.where(np.isin(NUMBERS, some))
         assert len(there) == len(here)
         for name in ("time_ns", "seq", "flow", "window"):
             assert getattr(there, name).dtype == np.int64
             assert getattr(there, name).tolist() == getattr(here, name).tolist()
         assert there.key().tolist() == here.key().tolist()
-    assert stored.of("other", 0).key().tolist() == [SEEN.key()[3]]
+    assert stored.packets_of("other", 0).key().tolist() == [SEEN.key()[3]]
 
 
 def test_a_full_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:

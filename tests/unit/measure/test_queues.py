@@ -65,7 +65,7 @@ def test_occupancy_by_counting(case: tuple[list[int], list[int], list[int]]) -> 
     """The occupancy at any time is the number of packets that have entered and not left."""
     entered, _, left = case
     times = np.arange(-1, 250)
-    got = occupancy(passage_of(entered, left)).at(times)
+    got = occupancy(passage_of(entered, left)).count_at(times)
     assert got.tolist() == [count_at(entered, left, int(now)) for now in times]
 
 
@@ -277,7 +277,7 @@ def test_correlation_by_counting(
         for entered, _, left in (one, other)
     ]
     queues = [occupancy(passage_of(entered, left)) for entered, _, left in (one, other)]
-    got = queues[0].beside(queues[1], start, start + length).correlation()
+    got = queues[0].sum_beside(queues[1], start, start + length).correlation()
     if any(len(set(level)) == 1 for level in levels):
         assert np.isnan(got)
     else:

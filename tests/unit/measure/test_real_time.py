@@ -326,7 +326,7 @@ def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
 )
 def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
     """A machine that adds no delay has no error of times, and one packet of error in queues."""
-    assert ClockError(Analysis(real_time(tmp_path))).of(metric, 10, unit) == needed
+    assert ClockError(Analysis(real_time(tmp_path))).bound_error(metric, 10, unit) == needed
 
 
 def errors(folder: Path) -> dict[str, float | None]:
@@ -378,7 +378,7 @@ def queue_errors(folder: Path) -> tuple[int, float, float]:
     """Return how far connections may shift, and the errors of a peak and of drops."""
     error = ClockError(Analysis(folder))
     peak, drops = (
-        error.of(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")
+        error.bound_error(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")
     )
     return error.phase_ns, peak, drops
 
@@ -390,9 +390,9 @@ def test_a_metrics_name_decides_no_error(tmp_path: Path) -> None:
     edit_json(folder / "manifest.json", lambda m: m["connections"][0].update(start_ns=start_ns))
     error = ClockError(Analysis(folder))
     for name in ("queue_peak_x", "plateau_x", "ack_bunch_x", "x_mean", "x"):
-        assert error.of(f"{name}.forward", 4, "packets") == 1
-    assert error.of("queue_mean.forward", 4, "packets") == 0
-    assert error.of("compression_factor_x.forward", 4, "1") == 0
+        assert error.bound_error(f"{name}.forward", 4, "packets") == 1
+    assert error.bound_error("queue_mean.forward", 4, "packets") == 0
+    assert error.bound_error("compression_factor_x.forward", 4, "1") == 0
 
 
 def test_errors_are_declared_of_a_metrics_own_quantities() -> None:

@@ -92,7 +92,7 @@ def test_nat_of_both_ends() -> None:
     )
     first, second = offered(seq=(1, 2), flow=0), offered(seq=(5,), flow=1)
     behind = [replace(left(offered(seq=(5,), flow=2), 10)), left(offered(seq=(1, 2), flow=3), 10)]
-    captures = [Keyed.of(each, ()) for each in (first, second, *behind)]
+    captures = [Keyed.from_packets(each, ()) for each in (first, second, *behind)]
     number, turned, found = join_connections(
         captures,
         ((2 * each.flow).astype(np.uint32) for each in captures),
@@ -110,6 +110,9 @@ def test_connections_of_one_capture_stay_two() -> None:
     table = flows(("10.0.1.2", 4001, "10.0.2.2", 80), ("10.0.1.2", 4002, "10.0.2.2", 80))
     both = packets(time_ns=[1, 2], flow=[0, 1], flags=[16, 16])
     number, _, _ = join_connections(
-        [Keyed.of(both, ())], [(2 * both.flow).astype(np.uint32)], table, ["10.0.1.2", "10.0.2.2"]
+        [Keyed.from_packets(both, ())],
+        [(2 * both.flow).astype(np.uint32)],
+        table,
+        ["10.0.1.2", "10.0.2.2"],
     )
     assert number.tolist() == [0, 1]

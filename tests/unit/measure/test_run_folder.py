@@ -166,11 +166,11 @@ def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
     """At one interface a connection's data and its ACKs are separate."""
     run = Run(write_run(tmp_path))
     first, second = run.connections
-    data = run.between("h1-eth0", first, forward=True)
+    data = run.packets_between("h1-eth0", first, forward=True)
     assert data.payload_bytes.tolist() == [450] * 14
-    assert len(run.between("h1-eth0", first, forward=False)) == 13  # 12 ACKs and a FIN
-    assert run.between("h1-eth0", second, forward=True).payload_bytes.tolist() == [450] * 8
-    assert len(run.between("h1-eth0", second, forward=False)) == 8
+    assert len(run.packets_between("h1-eth0", first, forward=False)) == 13  # 12 ACKs and a FIN
+    assert run.packets_between("h1-eth0", second, forward=True).payload_bytes.tolist() == [450] * 8
+    assert len(run.packets_between("h1-eth0", second, forward=False)) == 8
 
 
 def test_columns_read_as_whole_numbers(tmp_path: Path) -> None:
@@ -214,11 +214,13 @@ def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
     """Selected packets are kept until another connection's packets are selected."""
     run = Run(write_run(tmp_path))
     first, second = run.connections
-    data, acks = (run.between("h1-eth0", first, forward=forward) for forward in (True, False))
-    assert run.between("h1-eth0", first, forward=True) is data
-    assert run.between("h1-eth0", first, forward=False) is acks
-    run.between("h1-eth0", second, forward=True)
-    again = run.between("h1-eth0", first, forward=True)
+    data, acks = (
+        run.packets_between("h1-eth0", first, forward=forward) for forward in (True, False)
+    )
+    assert run.packets_between("h1-eth0", first, forward=True) is data
+    assert run.packets_between("h1-eth0", first, forward=False) is acks
+    run.packets_between("h1-eth0", second, forward=True)
+    again = run.packets_between("h1-eth0", first, forward=True)
     assert again is not data
     assert again.seq.tolist() == data.seq.tolist()
 
@@ -231,7 +233,7 @@ def test_captures_at_routers_are_freed(tmp_path: Path) -> None:
     for interface in (each for each in analysis.run.manifest.captures if each[0] == "r"):
         with pytest.raises(AnalysisError, match=f"captures: no {interface}"):
             analysis.run.capture(interface)
-    assert len(analysis.run.between("h1-eth0", analysis.run.connections[0], forward=True))
+    assert len(analysis.run.packets_between("h1-eth0", analysis.run.connections[0], forward=True))
     assert analysis.run.last_seen_ns == max(each.time_ns.max() for each in seen)
     assert analysis.run.largest_frame_bytes == max(each.frame_bytes.max() for each in seen)
 

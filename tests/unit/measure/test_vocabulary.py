@@ -73,7 +73,7 @@ def test_the_queue_is_that_of_a_run(plain: dict[str, Any], way: int) -> None:
     rows = way == PATH.way
     first, second = (PATH.a_ns, PATH.b_ns) if way == 0 else (PATH.b_ns, PATH.a_ns)
     order = np.argsort(first[rows], kind="stable")
-    entering = PATH.packets.where(np.flatnonzero(rows)[order]).widened()
+    entering = PATH.packets.where(np.flatnonzero(rows)[order]).widen()
     entering.time_ns[:] = first[rows][order]
     passed: Any = Passage(entering, second[rows][order] - PROPAGATION_NS, entering.flow >= 0)
     whole = occupancy(passed)

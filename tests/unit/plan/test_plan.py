@@ -266,7 +266,7 @@ def test_client_server_has_a_channel_for_each_client() -> None:
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
     assert [(i.node, i.peer_node) for i in graph.queues["down"]] == [("j1", "k1"), ("j2", "k2")]
     assert [(i.node, i.peer_node) for i in graph.queues["up"]] == [("k1", "j1"), ("k2", "j2")]
-    assert len(graph.of("sv")) == 1
+    assert len(graph.interfaces_of("sv")) == 1
 
 
 def test_a_dumbbell_has_up_to_250_pairs() -> None:

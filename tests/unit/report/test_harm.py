@@ -43,13 +43,13 @@ def test_harm_of_two_values(
 ) -> None:
     """Harm is the relative loss: (x - y) / x, or (y - x) / y if less is better."""
     for harm, value in ((GOODPUT, goodput), (RTT, rtt)):
-        assert harm.between(metric(alone), metric(beside)) == metric(value)
+        assert harm.compute(metric(alone), metric(beside)) == metric(value)
 
 
 def test_the_error_is_that_of_both() -> None:
     """The harm's error combines both values' errors, and is unknown if one has no bound."""
-    assert GOODPUT.between(metric(8, 0.8), metric(2, 0.4)).error == pytest.approx(0.075)
-    assert GOODPUT.between(metric(8, None), metric(2, 0.4)).error is None
+    assert GOODPUT.compute(metric(8, 0.8), metric(2, 0.4)).error == pytest.approx(0.075)
+    assert GOODPUT.compute(metric(8, None), metric(2, 0.4)).error is None
 
 
 def run(point: dict[str, Any], goodputs: dict[str, float], **more: Any) -> tuple[Manifest, Metrics]:

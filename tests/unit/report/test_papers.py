@@ -244,7 +244,7 @@ def test_sharpness_is_the_share_of_a_tolerance_that_is_used(folders: list[Path])
         said = {"value": 10.0, "printed": None, **more}
         return row.model_copy(update={"measured": measured, "tolerance": tolerance, **said})
 
-    found = Sharpness.of(
+    found = Sharpness.from_rows(
         [
             of(10, 0, printed=9),
             of(10.5, 2, printed=10.4),

@@ -151,9 +151,9 @@ def test_a_second_command_says_that_it_waits(
 
     monkeypatch.setattr(run, "say", hear)
     point: Any = SimpleNamespace(id="small")
-    with run.alone(point, tmp_path):
+    with run.lock_point(point, tmp_path):
         assert said == [
             f"another command runs points into {tmp_path}: waiting for it, its runs are kept"
         ]
-    with run.alone(point, tmp_path):
+    with run.lock_point(point, tmp_path):
         assert len(said) == 1

@@ -175,7 +175,9 @@ def _predicted(name: str) -> dict[str, float]:
 def test_predictions_are_metrics(name: str) -> None:
     """Theories predict only measured metrics, and give numbers."""
     point = load_point(name)
-    channels = [n for n, link in point.profile.directions.items() if link.elements.has(Channel)]
+    channels = [
+        n for n, link in point.profile.directions.items() if link.elements.contains(Channel)
+    ]
     known = metric_names(point.profile.directions, [c.name for c in point.connections], channels)
     values = _predicted(name)
     assert set(values) <= set(known)

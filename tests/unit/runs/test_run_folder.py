@@ -159,11 +159,11 @@ def test_a_run_without_captures_is_whole(tmp_path: Path) -> None:
     manifest = read_manifest(run)
     shutil.copytree(run / "sockets", tmp_path / "samples")
     shutil.rmtree(run / "sockets")
-    assert manifest.damaged(run)
+    assert manifest.list_damaged(run)
     shutil.copytree(tmp_path / "samples", run / "sockets")
     remove_captures(run)
     assert not (run / "sockets").exists()
-    assert manifest.damaged(run) == []
+    assert manifest.list_damaged(run) == []
     with pytest.raises(AnalysisError, match="left out: `twoway run by-hand` makes them again"):
         Run(run).numbers("sockets/tcp-info.csv", "cwnd")
     rejudge(run)

@@ -239,7 +239,7 @@ def test_delivery_of_each_phase_ends_with_its_packets() -> None:
     """At its end each phase has delivered all its packets."""
     path = Path(MU, TRIP_S, 20)
     for phase in tahoe_cycle(path, 52).phases:
-        delivered = phase.delivered(np.array([0.0, phase.duration_s]), path.trip_s)
+        delivered = phase.packets_delivered(np.array([0.0, phase.duration_s]), path.trip_s)
         assert delivered == pytest.approx([0, phase.packets])
 
 

@@ -136,8 +136,8 @@ def test_timers_of_steady_round_trips() -> None:
     linux, bsd = LinuxTimer(), BsdTimer()
     for segment in range(400):
         for timer in (linux, bsd):
-            timer.sent(segment, segment * S)
-            timer.acked(segment, segment + 1, segment + 1, (segment + 1) * S)
+            timer.note_sent(segment, segment * S)
+            timer.note_acked(segment, segment + 1, segment + 1, (segment + 1) * S)
     assert linux.expires(0) == pytest.approx(1200 * MS, rel=1e-5)
     assert bsd.expires(0) == 2000 * MS
     for timer in (linux, bsd):

@@ -30,10 +30,10 @@ def check(
     impairments = run.element(view.queue, Impairments)
     if not changing or (impairments and impairments.jitter_ns):
         return []
-    sent = run.leaving(view.queue)
+    sent = run.packets_leaving(view.queue)
     lanes, came_ns = Lanes(numbers_of(sent)), np.full(len(sent), -1, dtype=np.int64)
     lost = np.zeros(len(sent), dtype=np.bool_)
-    for hop, travel in analysis.behind(view.queue):
+    for hop, travel in analysis.follow_behind(view.queue):
         mine = lanes.rows(*analysis.travels.hops[hop])
         came_ns[mine], lost[mine] = travel.came_ns, travel.lost
     if impairments and impairments.duplicate_percent:

@@ -66,7 +66,7 @@ def check(
     least = (changing.shortest_ns if changing else view.queue.delay_ns) - jitter_ns
     most = view.queue.delay_ns + jitter_ns
     total = odd = 0
-    for _, travel in analysis.behind(view.queue):
+    for _, travel in analysis.follow_behind(view.queue):
         arrived = travel.came_ns >= 0
         if impairments.duplicate_percent or impairments.reorder_percent:
             # A copy may be confused with the next packet that looks like it, and so may packets

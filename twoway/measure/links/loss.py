@@ -128,7 +128,7 @@ def _check_of_count(analysis: Analysis, direction: str, queue: Queue, loss: Loss
 
     The link counts packets in the order in which they leave the queue; clocks do not affect that.
     """
-    sent = analysis.run.leaving(queue)
+    sent = analysis.run.packets_leaving(queue)
     due, total, odd = loss.counted_out(len(sent)), 0, 0
     keys = sent.key()
     for mine, lost, known in _fates(analysis, queue):
@@ -181,7 +181,7 @@ def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArra
     The fate of packets on their path when the captures ended is unknown, and so is that of packets
     that look alike.
     """
-    for _, travel in analysis.behind(queue):
+    for _, travel in analysis.follow_behind(queue):
         yield travel.sent, travel.lost, ~travel.under_way & ~mark_copies(travel.sent)
 
 
@@ -206,7 +206,7 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
             kernel += sign * sum(q.drops for q in counting if q.dev not in queues)
     lost = under_way = 0
     for hop in analysis.travels.hops:
-        travel = analysis.travels.of(hop)
+        travel = analysis.travels.follow_hop(hop)
         lost += int(travel.lost.sum())
         under_way += int(travel.under_way.sum())
     what = f"packets lost behind queues in the captures minus the kernel's {kernel}"

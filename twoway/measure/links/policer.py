@@ -35,7 +35,7 @@ def policed_share(analysis: Analysis, view: QueueView) -> tuple[float]:
     if view.queue.is_managed or not analysis.run.element(view.queue, Policer):
         return (math.nan,)
     time_ns = view.passed.packets.time_ns
-    has_place = view.all_packets.at(time_ns) < view.queue.limit_packets
+    has_place = view.all_packets.count_at(time_ns) < view.queue.limit_packets
     steady = (time_ns >= analysis.run.steady_ns) & (time_ns < analysis.run.stop_ns)
     lost = (view.passed.dropped & has_place)[steady]
     return (float(lost.mean()) if steady.any() else math.nan,)

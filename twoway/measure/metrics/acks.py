@@ -47,7 +47,7 @@ def bunches_of_queue(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 @estimates(Scope.CONNECTION, ACK_TO_DATA, ACKS_LOST)
 def numbers(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return ACKs per segment and ACKs lost, for ACKs sent in the steady window."""
-    segments = len(analysis.run.steady(view.segments_in))
+    segments = len(analysis.run.select_steady(view.segments_in))
     return view.acks_sent / segments if segments else math.nan, view.acks_lost
 
 

@@ -80,7 +80,7 @@ def start_up(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
 def idle_periods(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Count and measure idle periods that begin and end in the steady window."""
     run = analysis.run
-    levels = view.all_packets.within(run.steady_ns, run.stop_ns)
+    levels = view.all_packets.cut_out(run.steady_ns, run.stop_ns)
     rows = np.flatnonzero(levels.packets[:-1] == 0)
     lengths_s = (levels.time_ns[rows + 1] - levels.time_ns[rows]) / 1e9
     lengths_s = lengths_s[lengths_s > 0]

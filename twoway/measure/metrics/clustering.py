@@ -51,7 +51,7 @@ CLUSTERS_PER_WINDOW = Definition(
 )
 def clusters(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the share of data in a row, the cluster size, and clusters per window."""
-    passed, departed = view.forward.passed, analysis.departed(view.forward)
+    passed, departed = view.forward.passed, analysis.list_departed(view.forward)
     places = analysis.run.rows(departed.lanes, view.connection, forward=True)
     mine = places[passed.is_data[departed.rows[places]]]
     follows, mine = int((np.diff(mine) == 1).sum()), mine[mine > 0]
@@ -60,5 +60,5 @@ def clusters(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
         return math.nan, math.nan, math.nan
     clusters = packets - follows
     left_ns = passed.left_ns[departed.rows[mine]]
-    windows = float((1 / np.maximum(view.window.at(left_ns), 1)).sum())
+    windows = float((1 / np.maximum(view.window.count_at(left_ns), 1)).sum())
     return follows / packets, packets / clusters if clusters else math.nan, clusters / windows

@@ -76,7 +76,7 @@ def congestion_epochs(analysis: Analysis) -> tuple[float, ...]:
 @estimates(Scope.RUN, DROPPED_DATA_SHARE)
 def dropped_data(analysis: Analysis) -> tuple[float, ...]:
     """Divide dropped data packets by all drops, over all queues in the steady window."""
-    drops = [analysis.run.steady(analysis.drops(view)) for view in analysis.queues.values()]
+    drops = [analysis.run.select_steady(analysis.drops(view)) for view in analysis.queues.values()]
     total, data = sum(map(len, drops)), sum(len(each.data()) for each in drops)
     return (data / total if total else math.nan,)
 
@@ -104,7 +104,7 @@ def queue_epochs(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     count = len(epochs.drops)
     if not count:
         return 0, math.nan, math.nan, math.nan, math.nan
-    steady = analysis.run.steady(analysis.drops(view))
+    steady = analysis.run.select_steady(analysis.drops(view))
     acks = len(steady) - len(steady.data())
     halved = analysis.queue_epochs(view, gap_ns // 2)
     return (
@@ -123,5 +123,5 @@ def epoch_losses(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     Zhang et al. call the number a connection's acceleration.
     """
     epochs = len(analysis.congestion_epochs.drops)
-    lost = len(analysis.run.steady(analysis.lost(view)))
+    lost = len(analysis.run.select_steady(analysis.list_lost(view)))
     return (lost / epochs if epochs else math.nan,)

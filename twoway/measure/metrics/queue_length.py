@@ -94,7 +94,7 @@ def plateau_levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     if not len(data):
         return math.nan, math.nan
     least_ns = LEAST_TRANSMISSIONS * int(view.queue.service_ns(int(data.max())))
-    height = plateaus(view.all_packets.within(run.steady_ns, run.stop_ns), least_ns)
+    height = plateaus(view.all_packets.cut_out(run.steady_ns, run.stop_ns), least_ns)
     before, here, after = height[:-2], height[1:-1], height[2:]
     high, low = (here > before) & (here > after), (here < before) & (here < after)
     return (
@@ -113,7 +113,7 @@ def period_s(length: Occupancy, start_ns: int, stop_ns: int) -> float:
     """
     width_ns = (stop_ns - start_ns) / BINS
     middles = (start_ns + (np.arange(BINS) + 0.5) * width_ns).astype(np.int64)
-    packets = length.at(middles).astype(np.float64)
+    packets = length.count_at(middles).astype(np.float64)
     spectrum = np.abs(np.fft.rfft(packets - packets.mean(), 2 * BINS)) ** 2
     lags = np.arange(BINS // 2)
     # A longer lag has fewer products: take their mean, not their sum.

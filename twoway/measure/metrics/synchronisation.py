@@ -62,7 +62,7 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
     if len(lengths) != 2:
         return (math.nan,) * 7
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
-    sums = lengths[0].beside(lengths[1], *steady)
+    sums = lengths[0].sum_beside(lengths[1], *steady)
     low, high = sorted(length.peak(*steady) for length in lengths)
     one, other, both = (
         busy / analysis.run.window_ns for busy in (sums.x_busy, sums.y_busy, sums.both_busy)
@@ -82,6 +82,6 @@ def synchronisation(
 ) -> tuple[float, float]:
     """Compute index and error within a window."""
     edges = np.linspace(start_ns, stop_ns, PARTS + 1).astype(np.int64)
-    parts = [first.beside(second, *part) for part in pairwise(edges.tolist())]
+    parts = [first.sum_beside(second, *part) for part in pairwise(edges.tolist())]
     found = np.array([part.correlation() for part in parts])
     return float(found.mean()), float(found.std(ddof=1) / math.sqrt(PARTS))

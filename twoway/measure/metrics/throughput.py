@@ -65,7 +65,7 @@ def throughput_sum(analysis: Analysis) -> tuple[float, ...]:
     """Add the throughputs of all connections."""
     run = analysis.run
     link_bytes = sum(
-        throughput.link_bytes(run.steady(view.segments_in), view.forward.queue)
+        throughput.link_bytes(run.select_steady(view.segments_in), view.forward.queue)
         for view in analysis.connections.values()
     )
     return (link_bytes * 8e3 / run.window_ns,)

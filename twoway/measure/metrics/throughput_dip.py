@@ -28,7 +28,7 @@ def throughput_dip(analysis: Analysis, view: ConnectionView) -> tuple[float, ...
     """Measure data at the receiver; NaN for windows below two seconds and without data."""
     run = analysis.run
     parts = run.window_ns // _PART_NS
-    data = run.steady(view.segments_in)
+    data = run.select_steady(view.segments_in)
     if parts < 2 or not len(data):
         return (math.nan,)
     edges = run.steady_ns + np.arange(parts + 1) * _PART_NS

@@ -83,7 +83,7 @@ def sawtooth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
 @estimates(Scope.CONNECTION, FIRST_LOSS_WINDOW)
 def first_loss_window(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Measure the window at the first loss after the start of traffic, in the warm-up, too."""
-    lost = analysis.lost(view)
+    lost = analysis.list_lost(view)
     window = window_at_first(lost, analysis.run, view) if len(lost) else None
     return (math.nan if window is None else window,)
 
@@ -119,7 +119,7 @@ def flight_times(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
 def cycle_losses_ns(analysis: Analysis, view: ConnectionView) -> IntArray:
     """Find the times of losses in the steady window that end a cycle."""
     run = analysis.run
-    lost_ns = analysis.lost(view).time_ns
+    lost_ns = analysis.list_lost(view).time_ns
     epochs = congestion_epochs(lost_ns, np.zeros_like(lost_ns), analysis.longest_round_trip_ns)
     steady = (run.steady_ns, run.stop_ns)
     return cycle_ends(epochs.start_ns, view.connection.start_ns, steady)

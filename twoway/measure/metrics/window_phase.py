@@ -67,7 +67,7 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
     windows = [(lasting[at].connection.direction, lasting[at].window) for at in chosen]
     found: dict[bool, list[float]] = {True: [], False: []}
     for (here, one), (there, two) in combinations(windows, 2):
-        sums = one.beside(two, run.steady_ns, run.stop_ns)
+        sums = one.sum_beside(two, run.steady_ns, run.stop_ns)
         found[here == there].append(sums.correlation())
     same, opposite = (float(np.mean(f)) if f else math.nan for f in (found[True], found[False]))
     return same, opposite
@@ -88,13 +88,13 @@ def growth_exponent(flight: Occupancy, losses_ns: IntArray) -> float:
     """
     logs = []
     for start_ns, stop_ns in pairwise(losses_ns.tolist()):
-        cut = flight.within(start_ns, stop_ns)
+        cut = flight.cut_out(start_ns, stop_ns)
         least = np.flatnonzero(cut.packets == cut.packets.min(initial=1 << 30))
         if not len(least):
             continue
         begun_ns = int(cut.time_ns[least[-1]])
         at_ns = begun_ns + (TENTHS * (stop_ns - 1 - begun_ns)).astype(np.int64)
-        logs.append(np.log(np.maximum(flight.at(at_ns), 1)))
+        logs.append(np.log(np.maximum(flight.count_at(at_ns), 1)))
     if not logs:
         return math.nan
     return float(np.polyfit(np.log(TENTHS), np.mean(logs, axis=0), 1)[0])

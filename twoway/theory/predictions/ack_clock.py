@@ -42,7 +42,7 @@ def predict(setup: Setup) -> dict[str, float]:
         raise ValueError(f"{each.name} passes several queues")
     link, back = setup.links[each.direction], setup.links[each.ack_direction]
     rate = back.elements.find(Rate)
-    if rate is None or link.elements.has(RateShaper):
+    if rate is None or link.elements.contains(RateShaper):
         raise ValueError(f"only {each.name}'s ACKs may pass a link that sends by a table")
     if any(each.elements.drop for each in (link, back)):
         raise ValueError(f"{each.name} passes a link that loses packets")

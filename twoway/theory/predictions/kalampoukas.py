@@ -229,5 +229,5 @@ def _sender(link: Bottleneck, direction: str, connections: list[Connection]) -> 
         ack=Fraction(str(link.ack_s)),
         delay=Fraction(link.delay_ns, 10**9),
         start=Fraction(str(start_s)),
-        ack_first=link.elements.has(AckQueue),
+        ack_first=link.elements.contains(AckQueue),
     )

@@ -148,7 +148,7 @@ class Network:
         una, was = connection.sender.una, connection.sender.highest
         sent = connection.sender.acknowledge(ack)
         if ack > una:
-            connection.timer.acked(una, ack, was, now)
+            connection.timer.note_acked(una, ack, was, now)
             connection.deadline = None
         if ack > una or sent == [una]:
             self._start_timer(now, number)
@@ -160,7 +160,7 @@ class Network:
             if segment < connection.sent_to:
                 connection.timer.retransmits(segment)
             else:
-                connection.timer.sent(segment, now)
+                connection.timer.note_sent(segment, now)
                 connection.sent_to = segment + 1
             self._enqueue(now, Packet("data", number, segment))
         connection.flight.append((now, connection.sent_to - connection.sender.una))

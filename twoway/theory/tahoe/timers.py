@@ -12,10 +12,10 @@ MS, S = 1_000_000, 1_000_000_000
 class Timer(Protocol):
     """A rule for the retransmission timer."""
 
-    def sent(self, segment: int, now: int) -> None:
+    def note_sent(self, segment: int, now: int) -> None:
         """Note that a segment is sent for the first time."""
 
-    def acked(self, first: int, end: int, highest: int, now: int) -> None:
+    def note_acked(self, first: int, end: int, highest: int, now: int) -> None:
         """Note that segments from first up to end are acknowledged; highest is the next new one."""
 
     def retransmits(self, segment: int) -> None:
@@ -41,7 +41,7 @@ class LinuxTimer:
     rto: int = 1_000_000
     times: dict[int, int] = field(default_factory=dict)
 
-    def sent(self, segment: int, now: int) -> None:
+    def note_sent(self, segment: int, now: int) -> None:
         """Store the segment's send time, for the sample of the round trip."""
         self.times[segment] = now
 
@@ -49,7 +49,7 @@ class LinuxTimer:
         """Drop the sample: after a retransmission the ACK is ambiguous (Karn)."""
         self.times.pop(segment, None)
 
-    def acked(self, first: int, end: int, highest: int, now: int) -> None:
+    def note_acked(self, first: int, end: int, highest: int, now: int) -> None:
         """Take a sample from the first acknowledged segment, if none was retransmitted."""
         times = [self.times.pop(segment, None) for segment in range(first, end)]
         if None in times or times[0] is None:
@@ -93,7 +93,7 @@ class BsdTimer:
     shift: int = 0
     timed: tuple[int, int] | None = None
 
-    def sent(self, segment: int, now: int) -> None:
+    def note_sent(self, segment: int, now: int) -> None:
         """Time the segment if no other is being timed."""
         if self.timed is None:
             self.timed = segment, now // self.tick
@@ -102,7 +102,7 @@ class BsdTimer:
         """Stop timing."""
         self.timed = None
 
-    def acked(self, first: int, end: int, highest: int, now: int) -> None:  # noqa: ARG002 - Timer
+    def note_acked(self, first: int, end: int, highest: int, now: int) -> None:  # noqa: ARG002 - Timer
         """Take a sample if the timed segment is acknowledged."""
         if self.timed is None or end <= self.timed[0]:
             return
