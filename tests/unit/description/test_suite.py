@@ -109,11 +109,11 @@ def test_a_control_of_a_family_has_its_parameter_in_its_name() -> None:
 
 
 def test_a_column_may_be_a_control_on_another_stack_or_kernel() -> None:
-    """A column cubic+linux has the stack's preset, fast30+newest the kernel; all else is equal."""
+    """A column cubic+papers has the stack's preset, fast30+newest the kernel; all else is equal."""
     for column, congestion, stack, kernel in (
-        ("cubic+linux", "cubic", "linux", None),
-        ("fast30+newest", "fast", "papers", "newest"),
-        ("quic-bbr+linux", None, "linux", None),
+        ("cubic+papers", "cubic", "papers", None),
+        ("fast30+newest", "fast", "linux", "newest"),
+        ("quic-bbr+papers", None, "papers", None),
     ):
         control, module = control_of(column)
         rows = [*rows_for(load_suite("quick"), control, module)]
@@ -121,7 +121,8 @@ def test_a_column_may_be_a_control_on_another_stack_or_kernel() -> None:
             for point in load_points(row):
                 assert point.values["control"] == column
                 assert (point.experiment.stack.preset, point.experiment.kernel) == (stack, kernel)
-                assert point.experiment.stack.acks == "delayed"
+                each = point.experiment.stack.acks == "every-segment"
+                assert each == (stack == "papers")
                 assert f"@control={column}," in point.id
                 if congestion and "flow" in point.flows:
                     assert point.flows["flow"].congestion == congestion
