@@ -1,11 +1,13 @@
 """The table of connections, and its filters."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import many_connections
 import numpy as np
+import public_captures
 import pytest
 from capture_analysis.cli import main
 from capture_analysis.columns import Packets
@@ -67,6 +69,24 @@ def test_no_cause_without_the_other_direction(
     assert words == dict.fromkeys(words, "cannot tell")
     limits = document(measured)["flows"][CAUSES.index("losses")]["limits"]
     assert all(why in limit["sentence"] for limit in limits.values())
+
+
+def test_public_captures_are_compared_by_checksum(capture: Path, tmp_path: Path) -> None:
+    """A capture of the table is found by its checksum, and compared; a missing one is named."""
+    table = public_captures.diagnosed()
+    assert len({each.checksum for each in table}) == len(table) == 40
+    checksum = hashlib.sha256(capture.read_bytes()).hexdigest()
+    rights = {
+        "cause == refused": "right",
+        "cause == server and stall > 9": "differs",
+        "limit: zero window": "right",
+        "limit: link": "differs",
+    }
+    rows = [f"{checksum}\t{right}\taddress\twords" for right in rights]
+    own = tmp_path / "own.tsv"
+    own.write_text("\n".join(["# a table", *rows, "0" * 64 + "\tcause == fine\t-\t-"]))
+    found = [result for _, result in public_captures.compared(capture.parent, own)]
+    assert found == [*rights.values(), "not there"]
 
 
 @pytest.mark.parametrize(
