@@ -22,6 +22,10 @@ CAUSES = (
     *("server", "losses", "zero window", "network", "reset"),
     FINE,
 )
+# Columns of `_by_wait`.
+_CONNECT, _LOSSES = 0, 2
+# A clock that is set forward by as much, or more, is noticed: waits differ by at most this share.
+_CLOCK_STEP_S, _ALIKE = 10.0, 0.01
 _ENDS = ("refused", "no answer", "reset by client", "reset by server", "closed", "half closed")
 _OPEN = "open"
 
@@ -48,6 +52,7 @@ class Connections:
         columns: by name, a row for each connection; NaN is unknown.
         fine, client_end: shape (n,), True where the cause is FINE; 0 if the source is the client,
             else 1.
+        clock_s: the wait of all connections that may be a clock set forward, s; 0 if there is none.
     """
 
     def __init__(self, measured: Measured) -> None:
@@ -198,6 +203,8 @@ class Connections:
         reset = self.numbers("resets") > 0
         # The other direction, or times, would name the cause.
         unknown = (kind > 0) & lives.one_sided(self._life[:, lives.SEEN])
+        self.clock_s, stepped = self._clock_step()
+        unknown |= (kind > 0) & stepped
         if not self.numbers("time").any():
             unknown = np.ones(len(self), np.bool_)
         return [
@@ -207,6 +214,28 @@ class Connections:
             *(kind == each for each in range(1, 5)),
             reset & owed,
         ]
+
+    def _clock_step(self) -> tuple[float, BoolArray]:
+        """Find the longest wait, s, and its connections, if it may be a clock set forward.
+
+        All connections in progress, two or more, then wait at once and alike, and none repairs.
+        """
+        waits, begins = self._by_wait(lives.LONGEST), self._by_wait(lives.BEGUN)
+        at, kind = np.arange(len(self)), waits.argmax(axis=1)
+        wait_s = waits[at, kind] / 1e9
+        begin_s = (begins[at, kind] - self._first_ns) / 1e9
+        none = 0.0, np.zeros(len(self), np.bool_)
+        if not len(self) or wait_s.max() < _CLOCK_STEP_S:
+            return none
+        longest = int(wait_s.argmax())
+        margin = _ALIKE * wait_s[longest]
+        start, middle = self.numbers("start"), begin_s[longest] + wait_s[longest] / 2
+        mine = (start < middle) & (start + self.numbers("time") > middle)
+        alike = (wait_s >= wait_s[longest] - margin) & (kind != _CONNECT) & (kind != _LOSSES)
+        alike &= np.abs(begin_s - begin_s[longest]) <= margin
+        if mine.sum() < 2 or not alike[mine].all():
+            return none
+        return float(wait_s[mine].min()), mine
 
     @staticmethod
     def _first_of(names: tuple[str, ...], holds: list[BoolArray], other: str) -> Words:

@@ -44,6 +44,11 @@ def summary(connections: Connections) -> str:
     if fine == count:
         return f"All {count:,} connections are fine: none failed or stood still for long."
     told = "; ".join(_groups(connections))
+    if connections.clock_s:
+        told += (
+            f"; all connections at that time wait for {seconds(connections.clock_s)}: a clock set "
+            "forward or a stall, which cannot be told"
+        )
     if not fine:
         return f"Of {count:,} connection{'s' if count > 1 else ''} {told}."
     return f"{fine:,} of {count:,} connections {'is' if fine == 1 else 'are'} fine; {told}."

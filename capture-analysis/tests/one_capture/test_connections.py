@@ -17,6 +17,7 @@ from capture_analysis.one_capture.connection_filter import LONGEST, select_conne
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import measure
+from capture_analysis.pages.connections_table import summary
 from capture_analysis.reading.capture import Capture
 
 CAUSES = list(many_connections.SCRIPTS)
@@ -69,6 +70,27 @@ def test_no_cause_without_the_other_direction(
     assert words == dict.fromkeys(words, "cannot tell")
     limits = document(measured)["flows"][CAUSES.index("losses")]["limits"]
     assert all(why in limit["sentence"] for limit in limits.values())
+
+
+@pytest.mark.parametrize(
+    ("count", "late_ms", "cause"),
+    [(3, 20_000, "cannot tell"), (1, 20_000, "server"), (3, 0, "server")],
+)
+def test_a_clock_set_forward_may_be_a_stall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, late_ms: int, cause: str
+) -> None:
+    """If all connections in progress wait alike, a clock set forward and a stall look the same."""
+    script = many_connections.SCRIPTS["server"]
+    stepped = [(at + late_ms * (at > 21), *rest) for at, *rest in script]
+    scripts = {"server": stepped, "slow": [(at * 5000, *rest) for at, *rest in stepped[:3]]}
+    monkeypatch.setattr(many_connections, "SCRIPTS", scripts)
+    path = tmp_path / "step.pcap"
+    many_connections.write(path, ["server"] * count, every_ms=1)
+    found = Connections(measure(Capture(path)))
+    assert {found.words("cause")[row] for row in range(count)} == {cause}
+    assert ("a clock set forward or a stall" in summary(found)) == (cause == "cannot tell")
+    many_connections.write(path, [*["server"] * count, "slow"], every_ms=1)
+    assert Connections(measure(Capture(path))).words("cause")[0] == "server"
 
 
 def test_public_captures_are_compared_by_checksum(capture: Path, tmp_path: Path) -> None:
