@@ -60,7 +60,7 @@ class Stalls(FromOne):
             return {STALL_LONGEST: 0.0, STALLED: 0.0, STALL_BEGIN: NO_STALL, STALL_CAUSE: NO_STALL}
         return {
             STALL_LONGEST: longest[cause] / 1e9,
-            STALL_BEGIN: int(begun_ns[cause] - tally.first_ns.value_of(direction)) / 1e9,
+            STALL_BEGIN: (int(begun_ns[cause]) - int(tally.first_ns.value_of(direction))) / 1e9,
             STALL_CAUSE: ONE_SIDED if lives.one_sided(life[lives.SEEN]) else cause,
             STALLED: int(sums.sum()) / 1e9,
         }

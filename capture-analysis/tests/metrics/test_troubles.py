@@ -354,6 +354,21 @@ def test_a_clock_that_is_set_back_in_the_handshake() -> None:
     assert Connections(measure(capture)).numbers("connect")[0] == 0
 
 
+def test_a_gap_beyond_64_bits_counts_as_none() -> None:
+    """A gap of more ns than 64 bits hold is left out of a connection's time; the others count."""
+    plain, capture = asking().captured(), asking().captured()
+    plain.whole.time_ns[:] += 1
+    capture.whole.time_ns[:5] -= 1 << 62
+    capture.whole.time_ns[5:] += 1 << 62
+    rows = [Connections(measure(each)) for each in (plain, capture)]
+    gap_s = np.diff(plain.whole.time_ns)[4] / 1e9
+    times = [row.numbers("time")[0] for row in rows]
+    assert times[1] == pytest.approx(times[0] - gap_s)
+    shares = vars(values(measure(capture), 1))
+    known = [shares[name] for name in shares if name.startswith("limited_")]
+    assert sum(each for each in known if not isinstance(each, str)) <= 1 + 1e-9
+
+
 ECE, CWR, AE = 0x40, 0x80, 0x100
 ECT_0, CE = int(Mark.ECT_0), int(Mark.ECT_0 | Mark.ECT_1)
 
