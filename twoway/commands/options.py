@@ -151,7 +151,7 @@ SEEDS: Option = (
         "type": at_least_one,
         "metavar": "N",
         "help": "repeat each point with the seeds 1 to N, with new random values "
-        "(default: the experiment's `seeds`)",
+        "(default: as the file says)",
     },
 )
 METRIC: Option = (

@@ -61,10 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run a suite for controls, and write their card."""
     from twoway.backends.registry import find_backend
+    from twoway.description.suite import usual_seeds
     from twoway.report.card import card_table, printed_table
     from twoway.report.card_comparing import comparison_table
 
     suite, others = read_columns(args)
+    args.seeds = args.seeds or usual_seeds(suite)
     columns = (*others, *suite.said.columns)
     into = results_folder(args) / "score" / suite.name
     find_backend(args.backend, args.kernel)

@@ -37,6 +37,11 @@ _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"stack": {"preset": name}} for name in ("papers", "linux")},
     **{name: {"kernel": name} for name in ("guest", "wide", "newest")},
 }
+# A card is of SEEDS runs a cell if that takes less than _PATIENCE_S on _PROCESSORS, with one more
+# control than the suite's. Processor time of one run a cell, s, of the suite's own columns: by the
+# control group's cpuacct, Linux 6.12 as guest. A suite that is not here has one run a cell.
+SEEDS, _PATIENCE_S, _PROCESSORS = 3, 120, 2
+_COST_S = {"bbr": 33, "quick": 135, "share": 80}
 _ONE_FILE = (
     "a suite is one file now: write the fields of its experiment NAME/NAME-ROW.yml under "
     "rows.ROW.experiment, those of the link under its `profile`, and delete the folder"
@@ -80,6 +85,14 @@ def load_suite(name: str) -> LoadedSuite:
     if problems := [each for row in experiments for each in _problems(row, said.columns)]:
         raise SpecError(problems)
     return LoadedSuite(path.stem, said, _digest(path, experiments), experiments)
+
+
+def usual_seeds(suite: LoadedSuite) -> int | None:
+    """Return the number of seeds of a suite's card by default; None if its rows say it, or one."""
+    columns = len(suite.said.columns)
+    cost_s = _COST_S.get(suite.name, _PATIENCE_S * _PROCESSORS) * (columns + 1) / columns
+    quick = SEEDS * cost_s / _PROCESSORS < _PATIENCE_S
+    return SEEDS if quick and "seeds" not in suite.said.base else None
 
 
 def row_names(name: str) -> list[str]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from capture_analysis.metrics.ack_bunches import ACK_BUNCH_MAX
+from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.metrics import Metrics
@@ -75,6 +76,9 @@ def _parts(manifest: Manifest, metrics: Metrics) -> Iterator[str]:
         yield _links(links) + bunches
     if drops:
         yield f"{drops:,.0f} data packet{'s are' if drops > 1 else ' is'} dropped"
+    lasting = [each.name for each in manifest.connections if each.transfer_bytes is None]
+    if still := [name for name in lasting if _value(metrics, f"{GOODPUT.name}.{name}") == 0]:
+        yield f"{len(still)} of {len(lasting)} connections deliver{'s' * (len(still) == 1)} nothing"
     for each in manifest.datagrams[:_MOST_NAMED]:
         loss = _value(metrics, f"{DATAGRAM_LOSS.name}.{each.name}")
         if loss is not None:

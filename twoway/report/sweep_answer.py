@@ -199,12 +199,13 @@ def _alone(points: list[list[Result]], units: dict[str, str]) -> Iterator[str]:
 
 def _course(axis: str, line: list[_At], unit: str, *, logarithmic: bool, named: bool) -> str:
     """Write how a metric varies along an axis."""
-    least = min(line, key=lambda at: at.spread.mean)
-    most = max(line, key=lambda at: at.spread.mean)
+    first, last = line[0], line[-1]
+    ends_first = [first, last, *line[1:-1]]  # of equal values, that at an end
+    least = min(ends_first, key=lambda at: at.spread.mean)
+    most = max(ends_first, key=lambda at: at.spread.mean)
     low, high = (_number(at.spread.mean, unit) for at in (least, most))
     if low == high:
         return f"is {high} at each {axis}"
-    first, last = line[0], line[-1]
     if not named and {first.words, last.words} == {least.words, most.words}:
         verb, ends = ("rises", (low, high)) if last is most else ("falls", (high, low))
         said = f"{verb} from {ends[0]} at {axis} {first.words} to {ends[1]} at {last.words}"

@@ -88,6 +88,14 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             "flows.0.congestion: must be of letters, digits",
         ),
         ({"theory": "astrology"}, 'theory: no "astrology"; there are: ack_clock, '),
+        (
+            {"sysctls": {}},
+            "sysctls: unknown field; stack.sysctls has those of all hosts, hosts.NAME",
+        ),
+        (
+            {"qdiscs": {}},
+            "qdiscs: unknown field; hosts.NAME.qdisc and routers.NAME.qdisc name them",
+        ),
         ({"kernel": "6.12"}, "kernel: must be guest, wide, newest or an absolute path, got"),
         ({"own_modules": ["mine.c"]}, "own_modules: mine.c: No such file or directory"),
         ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),

@@ -16,6 +16,7 @@ from twoway.description.suite import (
     rows_for,
     rows_without,
     suite_names,
+    usual_seeds,
 )
 from twoway.errors import SpecError, UsageError
 from twoway.report.card import card_table, make_card
@@ -352,6 +353,19 @@ def test_a_row_of_one_point_says_why_it_has_no_run() -> None:
     lines = make_card(suite, ("bbr", "bbr2", "reno"), [], failed, {}).lines
     doubts = {control: cell.doubt for control, cell in lines[0].cells.items()}
     assert doubts == {"bbr": "bbr panicked", "bbr2": "bbr2 hung", "reno": "not run"}
+
+
+def test_a_quick_suite_has_three_seeds_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three runs a cell are the default below two minutes, with one more control than columns."""
+    assert {name: usual_seeds(load_suite(name)) for name in ("bbr", "quick", "share", "ecn")} == {
+        **dict.fromkeys(("quick", "share", "ecn")),
+        "bbr": 3,
+    }
+    quick = load_suite("quick")
+    for cost_s, seeds in ((59, 3), (60, None)):  # three columns and one more, three times, on two
+        monkeypatch.setattr("twoway.description.suite._COST_S", {"quick": cost_s, "switch": 1})
+        assert usual_seeds(quick) == seeds
+    assert usual_seeds(load_suite("switch")) is None  # its rows say three
 
 
 def test_a_suite_that_is_none() -> None:

@@ -60,8 +60,12 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Metric
             {"ack_bunch_max.first": 2.0, "drops_data.forward": 1234.0},
             "Each link carries data all the time; 1,234 data packets are dropped.",
         ),
+        (
+            {"goodput.first": 0.0},
+            "Each link carries data all the time; 1 of 2 connections delivers nothing.",
+        ),
     ],
-    ids=["full", "bunches", "losses", "pairs"],
+    ids=["full", "bunches", "losses", "pairs", "still"],
 )
 def test_answer_is_made_from_numbers(
     measured: tuple[Manifest, Metrics], values: dict[str, float], sentence: str

@@ -129,6 +129,16 @@ def test_a_sentence_says_no_more_than_its_draws(
     assert (None in low) == sentence.endswith("means of 2 to 3 seeds.")
 
 
+def test_a_line_that_ends_level_falls(tmp_path: Path) -> None:
+    """The least value at the end of a line is its end, though another point has it, too."""
+    first = swept(tmp_path).results[0]
+    runs = [
+        run for x, y in ((0.25, 3.0), (1, 1.0), (2, 1.0)) for run in with_values(first, [y, y], x)
+    ]
+    (sentence,) = answer_of(Experiment("swept", tuple(runs)), ["share"]).sentences
+    assert sentence == "share falls from 3 at buffer 0.25 to 1 at 2; means of 2 seeds."
+
+
 def test_seeds_alone_have_one_sentence(tmp_path: Path) -> None:
     """One point with seeds has a sentence: its mean, and the ends of the mean's interval."""
     first = swept(tmp_path).results[0]
