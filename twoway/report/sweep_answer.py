@@ -262,7 +262,7 @@ def _doubts(
                 low, high = (_number(each, words) for each in found.groups)
                 yield (
                     f"{name} at {where}: the draws fall in two groups, near {low} and near {high}; "
-                    "mean and median describe none of them."
+                    "mean and median describe neither."
                 )
             if undefined := sum(each is None for each in values):
                 share = f" in {undefined} of {len(values)} runs" if len(values) > 1 else ""
