@@ -14,6 +14,7 @@ from twoway.commands.options import (
     results_folder,
     shorten_path,
 )
+from twoway.commands.score import refuse_unknown_metrics
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import UsageError
 from twoway.messages import console, say
@@ -47,6 +48,9 @@ def run(args: argparse.Namespace) -> int:
     from twoway.sweeps.classes import hidden_seeds, jobs_of, mark_class, read_hand_ins
 
     suite = load_suite(args.suite)
+    refuse_unknown_metrics(suite)
+    if not suite.experiments:
+        raise UsageError(f"--suite: {args.suite:.80}: no row of it has runs")
     if bool(args.student) == bool(args.folder):
         raise UsageError("class: needs a folder of hand-ins, or --student; one of both")
     if args.student:
@@ -86,10 +90,10 @@ def _print_runs(args: argparse.Namespace) -> int:
     """Print the commands that make a student's own runs."""
     from twoway.contract.verdicts import GOOD
     from twoway.description.suite import load_suite
-    from twoway.sweeps.classes import draws_of
+    from twoway.sweeps.classes import draws_of, student_of
 
     suite = load_suite(args.suite)
-    draws = draws_of(suite, args.student)
+    draws = draws_of(suite, student_of(args.student))
     for row in suite.experiments:
         values = ",".join(
             f"{axis}={value}" for axis, value in draws.items() if axis in row.document["matrix"]

@@ -101,7 +101,7 @@ def read_columns(
     from twoway.description.suite import control_of, load_suite
 
     suite = load_suite(args.suite)
-    _refuse_unknown_metrics(suite)
+    refuse_unknown_metrics(suite)
     asked = dict(control_of(name) for name in args.controls)
     _refuse_missing_programs(asked)
     return suite, {n: module for n, module in asked.items() if n not in suite.said.columns}
@@ -228,7 +228,7 @@ def _refuse_missing_programs(controls: "Iterable[str]") -> None:
             )
 
 
-def _refuse_unknown_metrics(suite: "LoadedSuite") -> None:
+def refuse_unknown_metrics(suite: "LoadedSuite") -> None:
     """Raise UsageError if a row shows a metric that its experiment does not have."""
     from twoway.runs.points import load_points
 

@@ -93,8 +93,7 @@ def write_class(suite: ReadSuite, marked: Sequence[Marked], folder: Path) -> Pat
     """
     make_folder(folder / GRADESCOPE)
     for each in marked:
-        name = re.sub(r"[^\w.-]", "_", each.student)
-        write_json(folder / GRADESCOPE / f"{name}.json", gradescope(suite, each))
+        write_json(folder / GRADESCOPE / f"{each.student}.json", gradescope(suite, each))
     rows = _rows(suite)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

@@ -7,6 +7,7 @@ request of evaluate.py ends alone.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,7 +36,7 @@ from twoway.runs.identity import identity
 from twoway.runs.points import load_points
 from twoway.sweeps.evaluate import evaluate
 
-_MOST_BYTES = 1 << 18
+_MOST_BYTES = 1 << 20
 _ENDINGS = {".c", ".yml", ".yaml"}
 _FLOWS = "flows"
 # What comes before the name of a column; no student's name has a slash.
@@ -101,13 +102,18 @@ def read_hand_ins(folder: Path, suite: LoadedSuite) -> list[HandIn]:
         inside = sorted(entry.iterdir()) if entry.is_dir() and not entry.is_symlink() else [entry]
         files = [path for path in inside if path.suffix in _ENDINGS and path.name[0] != "."]
         if files or entry not in inside:
-            student = entry.stem if entry in inside else entry.name
+            student = student_of(entry.stem if entry in inside else entry.name)
             found.setdefault(student, []).extend(files)
     if not any(found.values()):
         raise UsageError(
             f"{folder}: no hand-in", "STUDENT.c, STUDENT.yml, or a folder STUDENT with one of them"
         )
     return [_hand_in(student, files, suite) for student, files in found.items()]
+
+
+def student_of(name: str) -> str:
+    """Return a student's number or name with letters, digits, "_", "-" and "." alone."""
+    return re.sub(r"[^\w.-]", "_", name)
 
 
 def _hand_in(student: str, files: Sequence[Path], suite: LoadedSuite) -> HandIn:

@@ -63,6 +63,7 @@ WRONG = {
     "g/y.yml": ("set: {}", ""),
     "h/readme.txt": ("hello", "hand in one C file or one .yml file, got none"),
     "i.yml": ("set: {profile.forward.queue_packets: 9}", ""),
+    "k [red]=.c": (b"x" * ((1 << 20) + 1), "larger than 1 MiB"),
 }
 
 
@@ -87,10 +88,12 @@ def test_a_wrong_file_has_a_sentence(suite: LoadedSuite, tmp_path: Path) -> None
     (folder / "j.c").symlink_to("/etc/passwd")
     (folder / ".hidden.c").touch()
     found = {each.student: each for each in read_hand_ins(folder, suite)}
-    assert [*found] == [*"abcdefghij"]
+    assert [*found] == [*"abcdefghij", "k__red__"]  # a name is no markup, and no formula of a table
     for name, (_, words) in WRONG.items():
         if words:
-            assert words in found[name[0]].wrong
+            assert (
+                words in next(each for each in found.values() if each.student[0] == name[0]).wrong
+            )
     assert [name for name, each in found.items() if not each.wrong] == ["f", "i"]
     assert "cannot be read" in found["j"].wrong
     with pytest.raises(UsageError, match="no hand-in"):
@@ -240,9 +243,21 @@ def test_a_students_runs_are_printed(suite: LoadedSuite, tmp_path: Path) -> None
     done = twoway("class", "--suite", "lab.yml", "--student", "7", cwd=tmp_path)
     rate = draws_of(suite, "7")["rate"]
     assert done.stdout == f"twoway run lab.yml/alone@rate={rate}\n"
+    row = SUITE["rows"]["alone"]
+    for name, change in {
+        "none": {"shows": [], "cannot": "never"},
+        "wrong": {"shows": [{"metric": "godput.one", "better": "more"}]},
+    }.items():
+        document = {**SUITE, "rows": {"alone": {**row, **change}}}
+        (tmp_path / f"{name}.yml").write_text(yaml.safe_dump(document))
     for words, said in (
         ((), "needs a folder of hand-ins, or --student"),
         (("nowhere",), "nowhere: no folder"),
+        (("--student", "1", "--suite", "none.yml"), "--suite: none.yml: no row of it has runs"),
+        (
+            ("--student", "1", "--suite", "wrong.yml"),
+            "rows.alone.shows: godput.one: no such metric",
+        ),
         ((".", "--seeds", "1001"), "--seeds: must be at most 1000, got 1001"),
         ((".", "--secret", "nowhere"), "nowhere: No such file"),
     ):
