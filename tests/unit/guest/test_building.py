@@ -169,6 +169,14 @@ def test_kernels_are_of_these_suites() -> None:
     assert suites <= {suite.removesuffix("-security") for suite in SUITES} | {"sid"}
 
 
+def _on_path(folder: Path, programs: dict[str, str]) -> dict[str, str]:
+    """Write programs of a line each; return an environment in which they stand for others."""
+    for name, line in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder)}
+
+
 @pytest.mark.parametrize("known", ["", "linux-source-6.1 - old\nlinux-source-6.12 - new"])
 def test_a_system_without_a_kernel_source_gets_debians(tmp_path: Path, known: str) -> None:
     """Apt installs the oldest source from 6.12 on; if it knows none, Debian's is fetched."""
@@ -179,17 +187,34 @@ def test_a_system_without_a_kernel_source_gets_debians(tmp_path: Path, known: st
         "dpkg-query": "printf installed",
         "id": "echo 0",
     }
-    for name, line in programs.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
-        (tmp_path / name).chmod(0o755)
+    path = _on_path(tmp_path, programs)
     program = (ROOT / "vm/install-packages").read_text().replace("/usr/src", str(tmp_path))
     (tmp_path / "install-packages").write_text(program)
-    path = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
     subprocess.run(["bash", tmp_path / "install-packages", "run"], env=path, check=True)
     _, install, *fetch = (tmp_path / "said").read_text().splitlines()
     package = "linux-source-6.12" if known else "debian-archive-keyring"
     assert install.endswith(f"--no-install-recommends {package}")
     assert fetch == ([] if known else ["fetch-source 6.12"])
+
+
+@pytest.mark.parametrize(("version", "found"), [("6.1", "6.1"), ("6.12", "6.12"), (None, "7.3")])
+def test_the_source_of_a_version_is_fetched(
+    tmp_path: Path, version: str | None, found: str
+) -> None:
+    """The version's own package is fetched, not that of one which begins alike, or the newest."""
+    names = "\\n".join(f"linux-source-{each}" for each in ("6.1", "6.12", "7.3"))
+    programs = {
+        "apt-cache": f'printf "{names}" | grep -E "$3"',
+        "apt-get": f'echo "$*" >> {tmp_path}/said',
+        "dpkg-deb": "exit 1",
+    }
+    program = (ROOT / "vm/fetch-source").read_text().replace("/usr/share/keyrings/", f"{tmp_path}/")
+    (tmp_path / "fetch-source").write_text(program)
+    (tmp_path / "debian-archive-keyring.gpg").touch()
+    words = ["bash", tmp_path / "fetch-source", *([version] if version else [])]
+    subprocess.run(words, env=_on_path(tmp_path, programs), check=False)
+    assert (tmp_path / "said").read_text().endswith(f"download linux-source-{found}\n")
+    assert not list(tmp_path.rglob("*.tar.xz"))
 
 
 # A folder that is no repository of the kernel's source.
