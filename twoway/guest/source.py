@@ -173,7 +173,10 @@ def version_of(tree: Path) -> tuple[int, int]:
     fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
     version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
     if version < OLDEST_KERNEL:
-        raise UsageError(f"{tree}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported")
+        raise UsageError(
+            f"{tree}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported",
+            "patches that virtual time needs do not apply to older ones (vm/README.md)",
+        )
     return version
 
 
