@@ -207,18 +207,18 @@ def _told_by(build: Path) -> dict[str, Any]:
     return {"release": release, "has_seccomp": b"seccomp=" in (build / "linux").read_bytes()}
 
 
-def build_commit(folder: Path, commit: str, steps: Steps) -> Guest:
+def build_commit(folder: Path, commit: str, flavour: Flavour, steps: Steps) -> Guest:
     """Build a guest from a checkout with our patches; compile only the changes since the last one.
 
     Args:
         folder: a folder with the checkout in `source`.
         commit: the commit's name.
+        flavour: the kernel's.
         steps: shows progress.
 
-    Raises: BuildError with the end of the compiler's output; UsageError for a kernel too old.
+    Raises: BuildError with the end of the compiler's output.
     """
     tree, build = folder / "source", folder / "build"
-    flavour = flavour_of(tree)
     make_kernel(folder, recipe_of(flavour), steps)
     key = programs_key(KernelSource(tree, commit), flavour)
     programs = folder / "programs" / key

@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from twoway.errors import UsageError
-from twoway.guest.cache import Guest, build_commit, build_lock
+from twoway.errors import TwowayError, UsageError
+from twoway.guest.cache import Guest, build_commit, build_lock, find_guest
 from twoway.guest.kernel import BuildError, patches_for, recipe_of
+from twoway.guest.patched import begin_with
 from twoway.guest.seals import content_hash
-from twoway.guest.source import flavour_of
+from twoway.guest.source import Flavour, flavour_of
 from twoway.paths import cache
 from twoway.progress import Steps
 
@@ -33,13 +34,18 @@ class History:
     The repository itself is only read: checkouts and `git bisect` happen in a clone.
     """
 
-    def __init__(self, repository: Path) -> None:
+    def __init__(self, repository: Path, *, wide: bool = False) -> None:
         """Look at the repository; nothing is written yet.
+
+        Args:
+            repository: its folder.
+            wide: True: kernels before 7.3 have the options of `kernel: wide`.
 
         Raises: UsageError if it is not a repository, or if git is missing.
         """
         self._repository = repository.resolve()
-        self._key = content_hash(str(self._repository).encode())
+        self._wide = wide
+        self._key = content_hash(f"{self._repository}{' wide' if wide else ''}".encode())
         self._folder = cache() / "history" / self._key
         if not self._repository.is_dir():
             raise UsageError(f"--source: {repository}: no such folder")
@@ -84,7 +90,25 @@ class History:
         """
         steps.begin(f"{self.title(commit)}: check out")
         self.git("checkout", "--quiet", "--force", "--detach", self._patched(commit))
-        return build_commit(self._folder, commit, steps)
+        flavour = self._flavour(self._folder / "source")
+        if not (self._folder / "build").is_dir():
+            self._begin(flavour)
+        return build_commit(self._folder, commit, flavour, steps)
+
+    def _begin(self, flavour: Flavour) -> None:
+        """Begin with the build of a kernel in the cache, if one of the flavour is there."""
+        try:
+            built = find_guest(flavour)
+        except TwowayError:  # of a source that is not here
+            return
+        if built and (base := built.kernel.parent.parent / "source").is_dir():
+            begin_with(base.parent, self._folder)
+            self.git("update-index", "-q", "--refresh")  # or git would write the files again
+
+    def _flavour(self, tree: Path) -> Flavour:
+        """Return the flavour of a commit's kernel; UsageError if it is too old."""
+        flavour = flavour_of(tree)
+        return "wide" if self._wide and flavour == "guest" else flavour
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -108,7 +132,7 @@ class History:
         with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
             (Path(scratch) / "Makefile").write_text(self.git("show", f"{commit}:Makefile"))
             try:
-                recipe = recipe_of(flavour_of(Path(scratch)))
+                recipe = recipe_of(self._flavour(Path(scratch)))
             except UsageError as error:  # the tree is too old, or no kernel
                 reason = str(error).removeprefix(f"{scratch}: ")
                 raise BuildError(f"{commit[:12]}: {reason}") from error

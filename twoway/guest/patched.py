@@ -1,5 +1,6 @@
-"""A kernel with a patch of the user's: a copy of a build, in which make compiles what changed."""
+"""Copies of a build, in which make compiles what changed: a user's patch, a commit of a history."""
 
+import filecmp
 import re
 import shutil
 import tempfile
@@ -90,6 +91,22 @@ def _why(said: str) -> str:
     )
     files = _FILE.findall("\n".join(lines[:number]))
     return f"{files[-1]}: {line}" if files else line
+
+
+def begin_with(base: Path, folder: Path) -> None:
+    """Copy a build beside another source, so that make compiles what differs.
+
+    Args:
+        base: the folder of the built kernel, with `source` and `build`.
+        folder: a folder with a `source`; files that are equal get the times of those of `base`.
+    """
+    call(["cp", "-a", str(base / "build"), str(folder)])
+    _move(base, folder)
+    for path in (base / "source").rglob("*"):
+        other = folder / "source" / path.relative_to(base / "source")
+        same = path.is_file() and other.is_file() and not other.is_symlink()
+        if same and filecmp.cmp(path, other, shallow=False):
+            shutil.copystat(path, other)
 
 
 def _move(base: Path, folder: Path) -> None:

@@ -179,6 +179,14 @@ def _is_dynamic(program: bytes) -> bool:
 
 
 def run_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[str]) -> Verdict:
+    """Run a script as attempt_trial(); a guest that fails is a failure of the script."""
+    try:
+        return attempt_trial(trial, guest, binary, tolerance)
+    except RunError as error:
+        return Verdict(trial.name, str(error))
+
+
+def attempt_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[str]) -> Verdict:
     """Run a script in a guest of its own.
 
     Args:
@@ -186,6 +194,8 @@ def run_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[str]
         guest: the guest that is booted.
         binary: packetdrill.
         tolerance: packetdrill's arguments for it.
+
+    Raises: RunError if the guest fails.
     """
     with TemporaryDirectory(prefix="twoway-packetdrill-") as scratch:
         folder = Path(scratch)
@@ -204,7 +214,7 @@ def run_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[str]
             uml.run(guest, folder, lambda _: None, runner=_RUNNER, readable=readable)
             return _verdict(trial, folder)
         except (RunError, OSError, ValueError, KeyError, TypeError) as error:
-            return Verdict(trial.name, f"the guest failed: {error}")
+            raise RunError(f"the guest failed: {error}") from error
 
 
 def _copy_files(script: Path, home: Path) -> None:

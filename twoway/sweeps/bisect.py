@@ -4,18 +4,22 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from capture_analysis.errors import AnalysisError
 
 from twoway.backends.uml import Uml
+from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import Verdicts
 from twoway.description.point import Point
 from twoway.errors import DiskFullError, RunError, UsageError
+from twoway.guest.cache import Guest
 from twoway.guest.history import History
 from twoway.guest.kernel import BuildError
+from twoway.messages import suggest
 from twoway.progress import Steps
 from twoway.report.comparing import compare
+from twoway.runs.packetdrill import Trial, attempt_trial
 from twoway.runs.run import kept_run, run_watched
 from twoway.sweeps.sweep import measure_run
 
@@ -33,48 +37,132 @@ class Found:
         sign: the difference between the good and the bad run.
         title: the commit's digits and subject.
         commit: its full name.
-        good: run of the last good commit that was tried.
+        good: run of the last good commit that was tried; None if a script is asked.
         bad: run of the commit; None if it failed.
     """
 
-    sign: Sign
+    sign: str
     title: str
     commit: str
-    good: Path
+    good: Path | None
     bad: Path | None
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A commit's run and its verdicts; None if it failed."""
+    """A run on a commit.
+
+    Attributes:
+        folder: the run's folder; None if it failed, or if a script is asked.
+        verdicts: the run's verdicts; None if it failed.
+        problem: the reason why a run or a script failed; empty if it did not.
+    """
 
     folder: Path | None = None
     verdicts: Verdicts | None = None
+    problem: str = ""
+
+
+class Experiment:
+    """The question whether an experiment has another result."""
+
+    def __init__(self, point: Point, results: Path, wanted: str | None) -> None:
+        """Prepare the question.
+
+        Args:
+            point: the experiment.
+            results: the folder of the runs.
+            wanted: the difference: a Sign, or a metric whose value decides; None: the first Sign
+                in which the two ends differ.
+
+        Raises: UsageError if the experiment sets its own kernel, or has no such metric.
+        """
+        if kernel := point.experiment.kernel:
+            raise UsageError(f"{point.id}: kernel: each commit's kernel is tried, got {kernel:.80}")
+        known = (*get_args(Sign), *point.metrics)
+        if wanted is not None and wanted not in known:
+            raise UsageError(
+                f"--question: {wanted:.80}: no such difference or metric{suggest(wanted, known)}",
+                f"there are {', '.join(known)}",
+            )
+        self._point, self._results, self._wanted = point, results, wanted
+
+    def ask_guest(self, guest: Guest) -> Ran:
+        """Run the experiment."""
+        backend = Uml(guest)
+        try:
+            folder = kept_run(self._point, backend, self._results)
+            folder = folder or run_watched(self._point, backend, self._results)
+            return Ran(folder, measure_run(folder))
+        except DiskFullError:
+            raise
+        except (RunError, AnalysisError) as error:
+            return Ran(problem=str(error))
+
+    def sign(self, good: Ran, bad: Ran) -> str:
+        """Return the difference of the two ends; UsageError if there is none."""
+        if good.folder is None:
+            raise UsageError(f"the run on the good commit fails: {good.problem}")
+        for sign in [self._wanted] if self._wanted else get_args(Sign):
+            if self.is_bad(sign, good, bad, bad):
+                return str(sign)
+        raise UsageError(
+            f"good and bad have the same {self._wanted or 'verdicts, metrics and packets'}",
+            "another experiment or point, or ends further apart",
+        )
+
+    def is_bad(self, sign: str, good: Ran, bad: Ran, other: Ran) -> bool:
+        """Tell whether a run is as the bad one; RunError without a run to compare."""
+        if sign == "end":
+            return other.folder is None
+        if not (good.folder and other.folder and good.verdicts and other.verdicts):
+            raise RunError("no run to compare")
+        if sign == "verdicts":
+            return _judged(good.verdicts) != _judged(other.verdicts)
+        if sign in get_args(Sign):
+            document = compare([good.folder, other.folder])
+            return bool(document.metrics if sign == "metrics" else document.partings)
+        was, change, now = (_value(each.folder, sign) for each in (good, bad, other))
+        return abs(now - was) > abs(now - change)  # nearer to the bad one
+
+
+class Script:
+    """The question whether a script of packetdrill passes."""
+
+    def __init__(self, trial: Trial, binary: Path) -> None:
+        self._trial, self._binary = trial, binary
+
+    def ask_guest(self, guest: Guest) -> Ran:
+        """Run the script; RunError if the guest fails."""
+        tolerance = ("--tolerance_usecs=4000", "--tolerance_percent=12.5")
+        return Ran(problem=attempt_trial(self._trial, guest, self._binary, tolerance).problem)
+
+    def sign(self, good: Ran, bad: Ran) -> str:
+        """Return which end passes; UsageError if both pass or fail."""
+        if bool(good.problem) == bool(bad.problem):
+            ends = "fails on" if bad.problem else "passes on"
+            raise UsageError(f"{self._trial.name}: {ends} both ends")
+        return f"fails: {bad.problem}" if bad.problem else f"passes, good fails: {good.problem}"
+
+    def is_bad(self, sign: str, good: Ran, bad: Ran, other: Ran) -> bool:  # noqa: ARG002
+        """Tell whether the script fails where it fails on the bad commit."""
+        return bool(other.problem) == bool(bad.problem)
 
 
 class Search:
-    """A search from a good commit to a bad one, for the first that differs from the good one.
-
-    First the difference of the two ends is determined: one of them does not end, or verdicts,
-    metrics or packets differ; the first of these that differs is used.
-    """
+    """A search from a good commit to a bad one, for the first that answers as the bad one."""
 
     def __init__(
-        self, point: Point, history: History, results: Path, say: Callable[[str], None]
+        self, question: Experiment | Script, history: History, say: Callable[[str], None]
     ) -> None:
         """Prepare a search; nothing is built yet.
 
         Args:
-            point: the experiment.
+            question: what each commit is asked.
             history: the repository.
-            results: folder of the runs.
             say: called with the result of each commit.
-
-        Raises: UsageError if the experiment sets its own kernel.
         """
-        if kernel := point.experiment.kernel:
-            raise UsageError(f"{point.id}: kernel: each commit's kernel is tried, got {kernel:.80}")
-        self._case, self._history, self._results, self._say = point, history, results, say
+        self._question, self._history, self._say = question, history, say
         self._ran: dict[str, Ran] = {}
 
     def find(self, good: str, bad: str) -> Found:
@@ -96,10 +184,8 @@ class Search:
             git("merge-base", "--is-ancestor", first, last)
         except UsageError as error:
             raise UsageError(f"{good:.80} is no ancestor of {bad:.80}") from error
-        start = self._run(first)
-        if start.folder is None:
-            raise UsageError(f"the run on {good:.80} fails")
-        sign = _sign(start, self._run(last))
+        ends = self._run(first), self._run(last)
+        sign = self._question.sign(*ends)
         self._say(f"good {self._history.title(first)}")
         self._say(f"bad  {self._history.title(last)}; differs in: {sign}")
         git("bisect", "reset")
@@ -111,20 +197,20 @@ class Search:
                 raise UsageError(f"git bisect gives {commit[:12]} twice, and says: {said[:200]}")
             tried.add(commit)
             try:
-                came_out = "bad" if _differs(sign, start, self._run(commit)) else "good"
+                is_bad = self._question.is_bad(sign, *ends, self._run(commit))
+                came_out = "bad" if is_bad else "good"
             except DiskFullError:
                 raise
             except (BuildError, RunError) as error:
                 came_out = "skip"
-                self._say(_reason(error))
+                self._say(error.reason if isinstance(error, BuildError) else str(error))
             last_good = commit if came_out == "good" else last_good
             self._say(f"{came_out:4} {self._history.title(commit)}")
             said = self._marked(came_out)
         commit = found[1]
         git("bisect", "reset")
-        before = self._run(last_good).folder
-        assert before
-        return Found(sign, self._history.title(commit), commit, before, self._run(commit).folder)
+        folders = self._run(last_good).folder, self._run(commit).folder
+        return Found(sign, self._history.title(commit), commit, *folders)
 
     def _marked(self, came_out: str) -> str:
         git = self._history.git
@@ -142,49 +228,23 @@ class Search:
             ) from error
 
     def _run(self, commit: str) -> Ran:
-        """Build a commit and run the experiment on it, unless done already."""
+        """Build a commit and ask it, unless done already."""
         if commit not in self._ran:
             with Steps() as steps:
-                backend = Uml(self._history.guest(commit, steps))
-            point = self._case
-            folder = kept_run(point, backend, self._results)
-            try:
-                folder = folder or run_watched(point, backend, self._results)
-                self._ran[commit] = Ran(folder, measure_run(folder))
-            except DiskFullError:
-                raise
-            except (RunError, AnalysisError) as error:
-                self._say(f"{self._history.title(commit)}: {error}")
-                self._ran[commit] = Ran()
+                guest = self._history.guest(commit, steps)
+            self._ran[commit] = self._question.ask_guest(guest)
+            if problem := self._ran[commit].problem:
+                self._say(f"{self._history.title(commit)}: {problem}")
         return self._ran[commit]
 
 
-def _sign(good: Ran, bad: Ran) -> Sign:
-    for sign in get_args(Sign):
-        if _differs(sign, good, bad):
-            return cast("Sign", sign)
-    raise UsageError(
-        "good and bad have the same verdicts, metrics and packets",
-        "another experiment or point, or ends further apart",
-    )
-
-
-def _reason(error: Exception) -> str:
-    """Return the most informative line of an error: a compiler's, if there is one."""
-    lines = str(error).splitlines()
-    return next((line for line in lines if "error:" in line), lines[0])
-
-
-def _differs(sign: Sign, good: Ran, other: Ran) -> bool:
-    """Tell whether a run differs from the good one; RunError without a run to compare."""
-    if sign == "end":
-        return other.folder is None
-    if not (good.folder and other.folder and good.verdicts and other.verdicts):
-        raise RunError("no run to compare")
-    if sign == "verdicts":
-        return _judged(good.verdicts) != _judged(other.verdicts)
-    document = compare([good.folder, other.folder])
-    return bool(document.metrics if sign == "metrics" else document.partings)
+def _value(folder: Path | None, metric: str) -> float:
+    """Read a run's metric; RunError if it is undefined."""
+    assert folder
+    value = Metrics.read(folder / METRICS).metrics[metric].value
+    if value is None:
+        raise RunError(f"{metric} is undefined in {folder}")
+    return value
 
 
 def _judged(said: Verdicts) -> list[str]:

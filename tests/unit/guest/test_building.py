@@ -1,5 +1,6 @@
 """Building a guest: sources, releases of kernels, and their history."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from support.warm_command import twoway
 
 from twoway.errors import UsageError
 from twoway.guest.kernel import BuildError, Recipe, check_config, unpack
-from twoway.guest.patched import build_patched, messages_of
+from twoway.guest.patched import begin_with, build_patched, messages_of
 from twoway.guest.seals import contents
 from twoway.guest.source import KernelSource
 from twoway.paths import VM
@@ -110,6 +111,27 @@ def test_a_patch_is_applied_to_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (new / "source/net/a.c").read_text() == "int a = 2; /* = */\n"
     assert (new / "build/Makefile").read_text() == f"include {new}/source/Makefile\n"
     assert [each["subject"] for each in messages_of(tmp_path / "a.mbox")] == ["[PATCH 1/1] two"]
+
+
+def test_a_history_begins_with_a_build(tmp_path: Path) -> None:
+    """Files equal to those of the built kernel have their times, so that make compiles others."""
+    for folder, text in (("base", "1"), ("new", "2")):
+        (tmp_path / folder / "source").mkdir(parents=True)
+        (tmp_path / folder / "source/same.c").write_text("same")
+        (tmp_path / folder / "source/other.c").write_text(text)
+    (tmp_path / "base/build/net").mkdir(parents=True)
+    makefile, command = "include /old/source/Makefile\n", "/old/headers/cc -I/old/source\n"
+    (tmp_path / "base/build/Makefile").write_text(makefile)
+    (tmp_path / "base/build/net/.same.o.cmd").write_text(command)
+    names = ("same", "other")
+    for name in names:
+        os.utime(tmp_path / f"base/source/{name}.c", ns=(1, 1))
+    begin_with(tmp_path / "base", tmp_path / "new")
+    now = {name: (tmp_path / f"new/source/{name}.c").stat().st_mtime_ns for name in names}
+    assert now["same"] == 1 < now["other"]
+    here = tmp_path / "new"
+    assert (here / "build/net/.same.o.cmd").read_text() == f"gcc -I{here}/source\n"
+    assert (here / "build/Makefile").read_text() == f"include {here}/source/Makefile\n"
 
 
 @pytest.mark.parametrize(
