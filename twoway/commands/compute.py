@@ -1,9 +1,11 @@
 """The subcommand that computes the tables of theories again."""
 
 import argparse
+from typing import Any
 
 from twoway.commands.options import all_ids
 from twoway.messages import say
+from twoway.theory import tables
 
 HELP = "compute the tables of theories again; all by default"
 
@@ -18,7 +20,6 @@ def run(args: argparse.Namespace) -> int:
     from twoway.description.point import point_names
     from twoway.description.predictions import setup_of
     from twoway.runs.points import load_point
-    from twoway.theory import tables
     from twoway.theory.registry import find_theory, known_theories
 
     names = [name for each in all_ids() for name in point_names(each)]
@@ -27,14 +28,16 @@ def run(args: argparse.Namespace) -> int:
         module = find_theory(theory)
         if not hasattr(module, "compute") or (args.theories and theory not in args.theories):
             continue
-        rows = []
+        rows: dict[str, tuple[str, dict[str, Any], tables.Values]] = {}
         for point in points:
             used = {each.theory for each in point.predictions} | {point.experiment.theory}
             if theory in used:
-                say(f"{theory}: {point.id}")
                 setup = setup_of(
                     point.experiment, point.profile, point.graph, list(point.connections)
                 )
-                rows.append((point.id, module.parameters(setup), module.compute(setup)))
-        print(tables.write(theory, rows))
+                parameters = module.parameters(setup)
+                if str(parameters) not in rows:
+                    say(f"{theory}: {point.id}")
+                    rows[str(parameters)] = (point.id, parameters, module.compute(setup))
+        print(tables.write(theory, rows.values()))
     return 0

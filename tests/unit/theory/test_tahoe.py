@@ -184,6 +184,13 @@ def test_printed_forms() -> None:
     assert one_way["queue_peak.forward"] == 6
 
 
+def test_of_one_instant_the_departure_counts_first() -> None:
+    """A queue whose packet leaves as the next arrives never has two, as the paper's q + 1 says."""
+    given = setup("zhang-one-way-queue@tau_ms=980,windows=8+8+8")
+    printed = zhang.printed_values(given)["queue_peak.forward"]
+    assert zhang.compute(given)["queue_peak.forward"] == printed == 1
+
+
 def test_undefined_values_are_left_out() -> None:
     """A model without drops predicts no epochs, and no value is NaN."""
     values = outcome_of(replace(setup("zhang-fig8"), duration_s=200)).metrics()

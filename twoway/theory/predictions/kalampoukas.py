@@ -31,6 +31,9 @@ SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
 # With ACKs in a queue of their own no closed form gives the model's cycle: the watched window is so
 # long that a partial cycle at its end does not matter.
 WATCHED_WITH_ACK_QUEUES = 100
+# Of two connections with one start the second one in the file begins so much later, s: five
+# readings of a clock that each reading moves by 256 ns.
+_LATER = Fraction(5 * 256, 10**9)
 # A float may be just below the whole number of ns that it stands for.
 _ROUNDING = 1e-6
 
@@ -198,8 +201,11 @@ def _pairs(setup: Setup) -> list[_Pair]:
         opposite = [c for c in setup.connections if c.direction == back]
         _check(own, back)
         _check(opposite, direction)
-        one = _sender(setup.links[direction], direction, own)
-        two = _sender(setup.links[back], back, opposite)
+        after = not opposite or setup.connections.index(own[0]) < setup.connections.index(
+            opposite[0]
+        )
+        one = _sender(setup.links[direction], direction, own, _LATER * (not after))
+        two = _sender(setup.links[back], back, opposite, _LATER * after)
         pairs.append(_Pair(direction, back, one, two, own, len(opposite)))
     return pairs
 
@@ -216,7 +222,9 @@ def _check(connections: list[Connection], back: str) -> None:
         raise ValueError("connections of one direction must open together")
 
 
-def _sender(link: Bottleneck, direction: str, connections: list[Connection]) -> Sender:
+def _sender(
+    link: Bottleneck, direction: str, connections: list[Connection], later: Fraction
+) -> Sender:
     window = sum(c.window_packets or 0 for c in connections)
     if window > link.buffer_packets:
         raise ValueError(
@@ -228,6 +236,6 @@ def _sender(link: Bottleneck, direction: str, connections: list[Connection]) -> 
         data=Fraction(str(link.data_s)),
         ack=Fraction(str(link.ack_s)),
         delay=Fraction(link.delay_ns, 10**9),
-        start=Fraction(str(start_s)),
+        start=Fraction(str(start_s)) + later,
         ack_first=link.elements.contains(AckQueue),
     )

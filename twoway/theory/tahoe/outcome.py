@@ -63,7 +63,7 @@ class Outcome:
         for name, direction, lengths in lines:
             found[f"utilisation.{name}"] = direction.busy / (stop - start)
             time, length = _within(lengths, start, stop)
-            found[f"queue_peak.{name}"] = float(length.max())
+            found[f"queue_peak.{name}"] = _peak(time, length)
             found[f"queue_mean.{name}"] = _mean(time, length)
             found[f"drops_ack.{name}"] = sum(packet.kind == "ack" for _, packet in direction.drops)
         return found
@@ -123,8 +123,8 @@ class Outcome:
 
     def _peak_ratio(self) -> float:
         watch_ns = self.network.watch_ns
-        low, high = sorted(_within(lengths, *watch_ns)[1].max() for lengths in self._lengths)
-        return float(low / high) if high else float("nan")
+        low, high = sorted(_peak(*_within(lengths, *watch_ns)) for lengths in self._lengths)
+        return low / high if high else float("nan")
 
     def _connection(self, number: int) -> dict[str, float]:
         start, stop = self.network.watch_ns
@@ -229,6 +229,11 @@ def _described(epochs: list[list[tuple[int, Packet]]], names: tuple[str, str]) -
 def _share(of: Iterable[bool]) -> float:
     values = list(of)
     return sum(values) / len(values) if values else float("nan")
+
+
+def _peak(edges: FloatArray, values: FloatArray) -> float:
+    """Find the largest value that lasts: of one instant the departures are first."""
+    return float(values[np.diff(edges) > 0].max())
 
 
 def _mean(edges: FloatArray, values: FloatArray) -> float:
