@@ -53,6 +53,7 @@ COMMANDS = (
     "bisect",
     "why",
     "trace",
+    "like",
     "evaluate",
     "clean",
     "doctor",

@@ -1,13 +1,15 @@
 """Interventions change the fate of one packet, and `twoway why` finds the packet that decided."""
 
 import json
+import os
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from support.guides import listing
+from support.guides import carry_out_lines, listing
 from support.running import FLOW, LINUX, ROOT, twoway, write_experiment
 from support.runs import carry_out
 from zstandard import ZstdDecompressor
@@ -364,3 +366,14 @@ def test_an_interval_outside_the_run_has_a_sentence(tmp_path: Path) -> None:
     done = twoway("trace", "small.yml", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert "must be 0 <= --from < --to <= 2 s, the end of traffic; got 1.5 and 2.5" in done.stderr
+
+
+@pytest.mark.long
+def test_the_guide_is_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command of the guide ends well, in its order."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    text = listing("why.md", "answer.yml")
+    (tmp_path / "answer.yml").write_text(text)
+    (tmp_path / "longer.yml").write_text(text.replace("packets: 10}", "packets: 11}", 1))
+    carry_out_lines("why.md", "twoway", tmp_path)
+    assert (tmp_path / "like.yml").exists()

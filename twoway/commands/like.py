@@ -1,0 +1,67 @@
+"""The subcommand that writes an experiment like a capture, and runs it."""
+
+import argparse
+import json
+from pathlib import Path
+
+from twoway.commands.options import JSON, KERNEL, RESULTS, add_options, shorten_path
+from twoway.errors import SpecError, UsageError
+from twoway.messages import say
+
+HELP = "an experiment that resembles a capture: written, run, and compared with the capture"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `like` to its parser."""
+    parser.add_argument("capture", type=Path, help="pcap or pcapng, made near the data's sender")
+    parser.add_argument(
+        "--to",
+        type=Path,
+        default=Path("like.yml"),
+        metavar="FILE",
+        help="the experiment's new file (default: %(default)s)",
+    )
+    add_options(parser, JSON, RESULTS, KERNEL)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write an experiment that resembles a capture, run it, and print how well metrics agree."""
+    import yaml
+
+    from twoway.backends.registry import find_backend
+    from twoway.report.flow_table import align_columns
+    from twoway.runs.points import load_point
+    from twoway.runs.run import run_watched
+    from twoway.sweeps.likeness import Likeness, compare_with, experiment_like, transfers_of
+
+    if args.to.exists():
+        raise UsageError(f"{args.to}: exists already", "--to names another file")
+    transfers = transfers_of(args.capture)
+    document, assumed = experiment_like(transfers, f"Like {args.capture.name:.80}")
+    args.to.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+    try:
+        point = load_point(str(args.to))
+    except SpecError as error:
+        args.to.unlink()
+        raise UsageError(
+            f"{args.capture}: no link of a testbed is like its path: {error}"
+        ) from error
+    folder = run_watched(point, find_backend("uml", args.kernel), args.results)
+    rows = compare_with(transfers, folder)
+    found = Likeness(str(args.to), str(folder), tuple(rows), tuple(assumed))
+    if args.json:
+        print(json.dumps(found.document(), indent=1))
+    else:
+        table = [("flow", "metric", "capture", "run", "run / capture")]
+        for flow, name, theirs, ours in rows:
+            ratio = f"{ours / theirs:.3f}" if theirs and ours is not None else ""
+            table.append((flow, name, f"{theirs:.4g}", _written(ours), ratio))
+        print(*align_columns(table, left=2), sep="\n")
+    for sentence in assumed:
+        say(sentence, markup=False)
+    say(f"the experiment: {shorten_path(args.to)}; its run: {shorten_path(folder)}", markup=False)
+    return 0
+
+
+def _written(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
