@@ -271,7 +271,7 @@ def shape_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Shape | Non
     losses = list(_losses(passed, np.flatnonzero(again)))
     begin, end = len(flight) // 10, -3
     return Shape(
-        sum(last >= begin for _, last in losses),
+        sum(bool(last >= begin) for _, last in losses),
         np.array(list(_decreases(passed, flight, again, losses))),
         np.array(list(_growths(passed, flight, losses))).reshape(-1, 3),
         flight[begin:end],

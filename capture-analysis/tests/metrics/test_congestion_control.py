@@ -64,6 +64,9 @@ def test_rules_between_losses(least: float, gain: Callable[[int], float], contro
     most = 120 if control == "htcp" else 40
     windows, again = sawtooth(least * most / 40, gain, most)
     assert said(slots(windows, again)) == control
+    shape = shape_of(slots(windows, again), MSS, TRIP_NS)
+    assert shape
+    assert isinstance(shape.losses, int)  # for JSON, which knows no number of numpy
 
 
 def test_rules_without_losses() -> None:
