@@ -19,6 +19,8 @@
  *			instead of dropping it, and it leaves with the bits of ECN as they came
  *	mark		it gets CE before the queue, if its sender knows ECN
  *	unmark		it leaves with the bits of ECN that it came with
+ *	delay		it comes to the qdisc VALUE ns later
+ *	duplicate	it comes twice
  *
  * A manager marks what its sender lets it mark, so the packet has ECT inside, and the manager must
  * be one that marks; the law by which it drops goes on as if it had dropped.
@@ -55,9 +57,14 @@
 #define INSIDE	0x77000000
 #define RULE	GENMASK(15, 2)
 #define CAME	GENMASK(1, 0)
+/* The same of a packet that comes for the second time, after its delay. */
+#define DELAYED	0x78000000
 
-static const char * const actions[] = { "drop", "keep", "mark", "unmark", "limit", "control" };
-enum action { DROP, KEEP, MARK, UNMARK, LIMIT, CONTROL };
+static const char * const actions[] = {
+	"drop", "keep", "mark", "unmark", "delay", "duplicate", "limit", "control"
+};
+
+enum action { DROP, KEEP, MARK, UNMARK, DELAY, DUPLICATE, LIMIT, CONTROL };
 
 static struct rule {
 	char interface[IFNAMSIZ];
@@ -70,8 +77,8 @@ static struct rule {
 	u32 base;		/* sequence number of the SYN */
 	u64 fitted, acted;
 	u64 first_ns;		/* when it first acted */
-	char value[TCP_CA_NAME_MAX];	/* of limit and control */
-	u32 limit;
+	char value[TCP_CA_NAME_MAX];	/* of the last actions, from delay on */
+	u64 amount;			/* the same as a number */
 	struct sock *sk;		/* of control, until it has another */
 	struct work_struct work;
 } rules[MOST_RULES];
@@ -160,22 +167,65 @@ static u32 limit_of(const struct hook *hook, const struct Qdisc *sch, u64 now)
 		    now < rule->from_ns)
 			continue;
 		rule->fitted++;
-		if (min(limit, rule->limit) <= length && length < max(limit, rule->limit))
+		if (length >= min_t(u64, limit, rule->amount) &&
+		    length < max_t(u64, limit, rule->amount))
 			acts(rule, now);
-		limit = rule->limit;
+		limit = rule->amount;
 	}
 	return limit;
+}
+
+/* A packet that waits outside its qdisc. */
+struct held {
+	struct work_struct work;
+	struct sk_buff *skb;
+	ktime_t until;
+};
+
+static void release(struct work_struct *work)
+{
+	struct held *held = container_of(work, struct held, work);
+
+	set_current_state(TASK_UNINTERRUPTIBLE);
+	schedule_hrtimeout(&held->until, HRTIMER_MODE_ABS);
+	held->skb->mark = DELAYED;
+	dev_queue_xmit(held->skb);
+	kfree(held);
+}
+
+static bool hold(struct sk_buff *skb, u64 ns)
+{
+	struct held *held = kmalloc(sizeof(*held), GFP_ATOMIC);
+
+	if (!held)
+		return false;
+	INIT_WORK(&held->work, release);
+	held->skb = skb;
+	held->until = ktime_add_ns(ktime_get(), ns);
+	schedule_work(&held->work);
+	return true;
 }
 
 static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct hook *hook = hook_of(sch);
 	u64 now = ktime_get_real_ns();
-	struct rule *rule = rule_for(hook, skb, now);
+	struct rule *rule = skb->mark == DELAYED ? NULL : rule_for(hook, skb, now);
+	struct sk_buff *twin = NULL;
 	u32 own = sch->limit;
 	bool full;
 	int ret;
 
+	if (skb->mark == DELAYED)
+		skb->mark = 0;
+	if (rule && rule->action == DELAY && hold(skb, rule->amount)) {
+		acts(rule, now);
+		return NET_XMIT_SUCCESS;
+	}
+	if (rule && rule->action == DUPLICATE)
+		twin = skb_copy(skb, GFP_ATOMIC);
+	if (twin)
+		acts(rule, now);
 	sch->limit = limit_of(hook, sch, now);
 	full = rule && rule->limited && sch->q.qlen >= sch->limit;
 	if (rule && rule->action == DROP && !full) {
@@ -196,6 +246,8 @@ static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		sch->limit = U32_MAX;
 	}
 	ret = hook->enqueue(skb, sch, to_free);
+	if (twin)
+		hook->enqueue(twin, sch, to_free);
 	sch->limit = own;
 	return ret;
 }
@@ -285,15 +337,15 @@ static int hook_into(const char *interface)
 
 static int rule_read(const char *text, struct rule *rule)
 {
-	char action[8];
+	char action[12];
 
-	if (sscanf(text, "%7[^/]/%15[^/]/%u/%u/%u/%u/%llu/%llu/%llu/%15s", action, rule->interface,
+	if (sscanf(text, "%11[^/]/%15[^/]/%u/%u/%u/%u/%llu/%llu/%llu/%15s", action, rule->interface,
 		   &rule->limited, &rule->from_port, &rule->to_port, &rule->sequence,
 		   &rule->from_ns, &rule->until_ns, &rule->number, rule->value) != 10)
 		return -EINVAL;
 	INIT_WORK(&rule->work, set_control);
-	if (kstrtou32(rule->value, 10, &rule->limit))
-		rule->limit = 0;
+	if (kstrtou64(rule->value, 10, &rule->amount))
+		rule->amount = 0;
 	for (rule->action = 0; rule->action < ARRAY_SIZE(actions); rule->action++)
 		if (!strcmp(actions[rule->action], action))
 			return 0;

@@ -123,6 +123,25 @@ def test_one_packet_gets_or_loses_a_mark(tmp_path: Path) -> None:
     assert min(_marked(without)) > (at_ns, sequence)
 
 
+def test_a_link_delivers_one_packet_late_or_twice(tmp_path: Path) -> None:
+    """A packet comes to its host 7 ms later than without the intervention, or it comes twice."""
+    before = _run(tmp_path, FILLS)
+    came = before.connections["one"].arrived.data()
+    sequence = _sequences(before, came)[9]
+    named = {"flow": "one", "sequence": sequence}
+    late = _run(tmp_path, FILLS, {"delay": {**named, "by_ms": 7}})
+    arrived = late.connections["one"].arrived.data()
+    row = _sequences(late, arrived).index(sequence)
+    # The worker that holds the packet spends less than a microsecond.
+    assert arrived.time_ns[row] - came.time_ns[9] == pytest.approx(7e6, abs=1e3)
+    twice = _run(tmp_path, FILLS, {"duplicate": named})
+    arrived = twice.connections["one"].arrived.data()
+    assert _sequences(twice, arrived).count(sequence) == 2
+    for after in (late, twice):
+        assert _did(after).equal_until_ns < came.time_ns[9]
+        assert {row.verdict for row in compute(after).fidelity} == {Verdict.PASS}
+
+
 @pytest.mark.parametrize(
     "forward",
     [{**CODEL, "ecn": False}, {**LINE, "queue_packets": 200, "loss": {"percent": 1}}],

@@ -44,6 +44,12 @@ class PacketName(Model):
     )
 
 
+class LatePacket(PacketName):
+    """A packet, and a time by which it is late."""
+
+    by_ms: Annotated[float, Field(gt=0, le=10_000)] = Field(description="the time, ms")
+
+
 class HostSysctls(Model):
     """Sysctls of a host, from a time on."""
 
@@ -88,6 +94,12 @@ class Intervention(Model):
     unmark: PacketName | None = Field(
         default=None, description="the queue's manager does not mark it"
     )
+    delay: LatePacket | None = Field(
+        default=None, description="the link behind the queue delivers it later"
+    )
+    duplicate: PacketName | None = Field(
+        default=None, description="the link behind the queue delivers it twice"
+    )
     set: HostSysctls | None = Field(default=None, description="a host gets other sysctls")
     limit: QueueLimit | None = Field(default=None, description="a queue gets another limit")
     control: FlowControl | None = Field(
@@ -127,6 +139,10 @@ def loses_at_random(direction: Direction) -> bool:
     return loss is not None and not loss.every and not direction.elements.contains(Delay)
 
 
+# The actions of a link, behind its queue.
+BEHIND = ("delay", "duplicate")
+
+
 class Place(NamedTuple):
     """An interface whose root qdisc may drop a packet.
 
@@ -144,9 +160,12 @@ class Place(NamedTuple):
 def places_of(action: str, queue: PlacedQueue, of: "Surroundings") -> list[Place]:
     """List the places where an intervention on a packet of a queue may happen."""
     direction = of.directions[queue.direction]
+    behind = [Place(each.name, False, True) for each in of.graph.delays[queue.direction]]
+    if action in BEHIND:
+        return behind
     found = [Place(queue.interface.name, drops_when_full_alone(direction))]
     if action == "keep" and loses_at_random(direction) and not of.ecn:
-        found += [Place(each.name, False, True) for each in of.graph.delays[queue.direction]]
+        found += behind
     return found
 
 
@@ -255,6 +274,8 @@ def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterato
     elif named.sequence:
         yield f".sequence: needs a flow, got {named.sequence} of any"
     direction = of.directions[queue.direction]
+    if action in BEHIND and not direction.acts_behind:
+        yield f".queue: {queue.name} has no delay behind it, where `{action}` would act"
     if action == "keep" and not may_keep(direction, ecn=of.ecn):
         yield f".queue: {queue.name} has a manager that cannot mark a packet instead of dropping it"
 

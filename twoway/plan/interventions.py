@@ -5,7 +5,13 @@ from dataclasses import replace
 
 from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.contract.plan import Copy, LoadModule, Plan, TimedCommand
-from twoway.description.interventions import Intervention, PacketName, places_of, queue_of
+from twoway.description.interventions import (
+    Intervention,
+    LatePacket,
+    PacketName,
+    places_of,
+    queue_of,
+)
 from twoway.description.point import Point
 from twoway.links.shaper import Shaper
 from twoway.paths import KERNEL_MODULES
@@ -66,8 +72,9 @@ def _rules(point: Point, asked: Intervention) -> Iterator[str]:
             _ns(packet.until_s) if packet.until_s else 0,
             packet.packet,
         )
+        value = whole_ns(packet.by_ms / 1e3) if isinstance(packet, LatePacket) else "-"
         for place in places_of(action, queue, around):
-            yield "/".join(map(str, (action, place.interface, int(place.limited), *fields, "-")))
+            yield "/".join(map(str, (action, place.interface, int(place.limited), *fields, value)))
 
 
 def _ns(time_s: float) -> int:

@@ -31,6 +31,8 @@ _HEADER_BYTES, _RECORD = 24, struct.Struct("<IIII")
 _OUTCOME = re.compile(r"(\d{1,19}) (\d{1,19}) (\d{1,19})")
 # Why a packet that came has no other fate, by action.
 _MOOT = {
+    "delay": "the guest's memory is full",
+    "duplicate": "the guest's memory is full",
     "drop": "the queue is full when it comes, and drops it itself",
     "keep": "the queue does not drop it, or drops it for another reason than its law",
     "mark": "it has a mark already, its sender does not know ECN, or the queue drops it",

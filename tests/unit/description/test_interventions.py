@@ -10,6 +10,7 @@ from twoway.contract.plan import Copy, LoadModule
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
+ACTIONS = "drop, keep, mark, unmark, delay, duplicate, set, limit, control"
 LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
 
 
@@ -59,10 +60,13 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
             {"control": {"flow": "one", "congestion": "rino", "at_s": 1}},
             '0.control.congestion: no control "rino" of the kernel; did you mean "reno"?',
         ),
-        ({}, "0: takes one of drop, keep, mark, unmark, set, limit, control; got none"),
+        (
+            {},
+            f"0: takes one of {ACTIONS}; got none",
+        ),
         (
             {"drop": {"flow": "one"}, "keep": {"flow": "one"}},
-            "0: takes one of drop, keep, mark, unmark, set, limit, control; got drop, keep",
+            f"0: takes one of {ACTIONS}; got drop, keep",
         ),
     ],
 )
