@@ -106,8 +106,8 @@ def transfers_of(path: Path) -> list[Transfer]:
     ends = [(flows.source(d // 2)[0], flows.destination(d // 2)[0]) for d in order]
     ends = [pair[::-1] if d % 2 else pair for pair, d in zip(ends, order, strict=True)]
     for direction, (sender, receiver) in zip(order, ends, strict=True):
-        number, half = divmod(direction, 2)
-        name = ("forward", "backward")[half]
+        number, turned = divmod(direction, 2)
+        name = ("forward", "backward")[turned]
         said = flow(measured, number, Counter())
         facts, metrics = said["facts"][name], said[name]
         found.append(
