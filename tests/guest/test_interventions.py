@@ -206,7 +206,12 @@ def test_a_sysctl_changes_at_its_time(tmp_path: Path) -> None:
     did = read_manifest(runs[-1]).interventions
     assert did is not None
     assert did.original == runs[0].name
-    assert "Before 1.200000000 s all captures equal those" in (runs[-1] / "report.html").read_text()
+    page = (runs[-1] / "report.html").read_text()
+    assert "Before 1.200000000 s all captures equal those" in page
+    assert "twoway trace small --from 1 --to" in page
+    assert "twoway why small" not in page  # which takes runs without interventions
+    twoway("report", runs[0])
+    assert "twoway why small" in (runs[0] / "report.html").read_text()
 
 
 # `twoway why` names the loss that decided a result, where that loss is known.
