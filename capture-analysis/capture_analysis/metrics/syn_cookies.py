@@ -34,7 +34,7 @@ ALIKE = (
     "TcpExtSyncookiesSent)"
 )
 
-SYN_COOKIE = Definition("syn_cookie", "1", "0: the server kept the connection", "RFC 4987", most=0)
+SYN_COOKIE = Definition("syn_cookie", "1", "0: the server kept the connection", "RFC 4987", most=1)
 
 
 class SynCookies(FromOne):

@@ -233,7 +233,7 @@ def test_the_source_of_a_version_is_fetched(
     program = (ROOT / "vm/fetch-source").read_text().replace("/usr/share/keyrings/", f"{tmp_path}/")
     (tmp_path / "fetch-source").write_text(program)
     (tmp_path / "debian-archive-keyring.gpg").touch()
-    words = ["bash", tmp_path / "fetch-source", *([version] if version else [])]
+    words = ["bash", str(tmp_path / "fetch-source"), *([version] if version else [])]
     subprocess.run(words, env=_on_path(tmp_path, programs), check=False)
     assert (tmp_path / "said").read_text().endswith(f"download linux-source-{found}\n")
     assert not list(tmp_path.rglob("*.tar.xz"))

@@ -244,10 +244,11 @@ def test_a_students_runs_are_printed(suite: LoadedSuite, tmp_path: Path) -> None
     rate = draws_of(suite, "7")["rate"]
     assert done.stdout == f"twoway run lab.yml/alone@rate={rate}\n"
     row = SUITE["rows"]["alone"]
-    for name, change in {
+    changes: dict[str, dict[str, Any]] = {
         "none": {"shows": [], "cannot": "never"},
         "wrong": {"shows": [{"metric": "godput.one", "better": "more"}]},
-    }.items():
+    }
+    for name, change in changes.items():
         document = {**SUITE, "rows": {"alone": {**row, **change}}}
         (tmp_path / f"{name}.yml").write_text(yaml.safe_dump(document))
     for words, said in (
