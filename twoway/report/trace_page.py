@@ -50,11 +50,12 @@ def _figures(moments: Sequence[Any]) -> Iterator[Figure]:
     yield Figure(
         "packets",
         "Packets",
-        "Each segment when its sender sends it, at the number of its first byte; R: not for the "
-        "first time; each that is dropped; and the number of each ACK when it arrives.",
+        "Each segment when its sender sends it, at the number of its first byte after the "
+        "flow's first number here; R: not for the first time; each that is dropped; and the "
+        "number of each ACK when it arrives.",
         OVER_TIME,
         "number of a byte",
-        [*_lines(moments, _PACKETS)],
+        [*_lines(moments, _PACKETS, from_first=True)],
     )
     yield Figure(
         "windows",
@@ -92,14 +93,21 @@ _WINDOWS: tuple[_Quantity, ...] = (
 )
 
 
-def _lines(moments: Sequence[Any], wanted: Sequence[_Quantity], by: str = "flow") -> Iterator[Line]:
+def _lines(
+    moments: Sequence[Any],
+    wanted: Sequence[_Quantity],
+    by: str = "flow",
+    *,
+    from_first: bool = False,
+) -> Iterator[Line]:
     """Draw each quantity that a moment has, of each flow or queue apart."""
     colour = 0
     for name in dict.fromkeys(getattr(each, by) for each in moments):
         mine = [each for each in moments if getattr(each, by) == name]
+        first = min((each.seq for each in mine if each.seq), default=0) if from_first else 0
         for what, value, style in wanted:
             points = [(each.time_s, y) for each in mine if (y := value(each)) is not None]
             if points:
                 x, y = np.array(points, dtype=float).T
-                yield Line(f"{name} {what}".strip(), x, y, style, colour, letter="R")
+                yield Line(f"{name} {what}".strip(), x, y - first, style, colour, letter="R")
                 colour += 1
