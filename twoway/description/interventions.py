@@ -134,9 +134,12 @@ def drops_when_full_alone(direction: Direction) -> bool:
 
 
 def loses_at_random(direction: Direction) -> bool:
-    """Tell whether netem loses packets behind a direction's queue, which it could mark instead."""
+    """Tell whether netem loses packets behind a direction's queue, which it could mark instead.
+
+    Each change of a schedule sets netem's options anew, without marks.
+    """
     loss = direction.elements.find(Loss)
-    return loss is not None and not loss.every and not direction.elements.contains(Delay)
+    return loss is not None and bool(loss.percent) and not direction.elements.contains(Delay)
 
 
 # The actions of a link, behind its queue.

@@ -11,6 +11,7 @@ from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
 ACTIONS = "drop, keep, mark, unmark, delay, duplicate, set, limit, control"
+KEEP = {"keep": {"flow": "one"}}
 LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
 
 
@@ -101,6 +102,20 @@ def test_a_manager_keeps_what_it_can_mark(
         "dropping it"
     )
     assert problems_of(str(path)) == ([] if kept else [sentence])
+
+
+@pytest.mark.parametrize(
+    ("loss", "marks"), [({"percent": 1}, 1), ({"every": 9}, 0), ({"schedule": [[0, 0], [1, 5]]}, 0)]
+)
+def test_a_link_marks_where_it_loses_at_random_alone(
+    tmp_path: Path, loss: dict[str, Any], marks: int
+) -> None:
+    """The option `ecn` of netem, which `keep` needs, is beside a loss by chance alone."""
+    links = {"forward": {**LINK, "loss": loss}, "reverse": LINK}
+    document = {**LINUX, "profile": {"directions": links}, "interventions": [KEEP]}
+    plan = build_plan(load_point(str(write_experiment(tmp_path, document))), in_kernel=True)
+    lines = [line for step in plan.setup for line in getattr(step, "stdin", ())]
+    assert sum(line.endswith(" ecn") for line in lines) == marks
 
 
 def test_the_plan_differs_in_the_module_alone(tmp_path: Path) -> None:
