@@ -2,7 +2,7 @@
 /*
  * Time for a kernel thread that does a program's work.
  *
- * In virtual time a program's system call takes 256 ns (docs/decisions/0001), for which it keeps
+ * In virtual time a program's system call takes 256 ns (decision 0001), for which it keeps
  * the processor: threads that wake up wait, interrupts do not. A thread that took no time would let
  * them run earlier, and packets would leave at other times. Other clocks need nothing.
  */
@@ -60,7 +60,7 @@ static inline bool testbed_sleep_until(s64 ns)
 
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_INTERRUPTIBLE);
-		/* A slack of 1 ns, as the guest's programs have (docs/decisions/0006). */
+		/* A slack of 1 ns, as the guest's programs have (decision 0006). */
 		if (!schedule_hrtimeout_range_clock(&at, 1, HRTIMER_MODE_ABS, CLOCK_REALTIME))
 			return true;
 	}

@@ -42,7 +42,7 @@ GUEST_FOLDER = ".guest"
 # between set-up and the start of traffic, 22 s; user-mode Linux on an emulated machine with half a
 # processor took more than 30 s to start Python.
 STALL_S = 120.0
-# The checkout's name in a guest (docs/decisions/0030).
+# The checkout's name in a guest (decision 0030).
 CHECKOUT = "/mnt/twoway"
 # The path on which a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -35,6 +35,7 @@ GUEST_SOURCES = [
     *_LIBRARIES,
     VM / "guest/endpoint.h",
     VM / "guest/plan_clock.h",
+    VM / "guest/stream_end.h",
 ]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
 # Descriptors of instruments in the kernel and of nodes' namespaces. There are few, because mnexec
-# closes every possible descriptor, a system call each (docs/decisions/0005).
+# closes every possible descriptor, a system call each (decision 0005).
 INSTRUMENTS = ("recorders", "captures")
 MOST_DESCRIPTORS = 1024
 SPARE_DESCRIPTORS = 100

@@ -356,7 +356,7 @@ def main() -> int:
     plan = json.loads((RUN / "plan.json").read_text())
     (RUN / "sockets").mkdir(exist_ok=True)
     if native():
-        # Timer slack of 1 ns instead of 50 us (docs/decisions/0006); in a guest, init has set it.
+        # Timer slack of 1 ns instead of 50 us (decision 0006); in a guest, init has set it.
         libc.prctl(PR_SET_TIMERSLACK, 1)
     try:
         perform(plan)

@@ -3,13 +3,8 @@
  * stream - blocking sources and sinks of bulk data, a thread for each end of a TCP connection.
  *
  *   stream FOLDER < ENDS
- *   ENDS: send NAME --to ADDRESS --port N [--source-port N] --connect-at NS
- *              --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
- *              [--pacing] [--option LEVEL,NAME,VALUE]... [--bytes N | --interval NS
- *              --sizes BYTES,BYTES...]
- *         receive NAME --port N [--receive-buffer BYTES] [--at-once] [--ipv6]
  *
- * Each line of standard input is one end. Its report, FOLDER/NAME-source.json or
+ * Each line of standard input is one end (stream_end.h). Its report, FOLDER/NAME-source.json or
  * FOLDER/NAME-sink.json, is one JSON line: the bytes it counted, from the kernel's TCP_INFO.
  *
  * Times are ns on the plan's clock (plan_clock.h). In virtual time the cost of traffic is system
@@ -28,12 +23,11 @@
  * of setsockopt(2); it is the last that is set. A connection that the kernel gives up ends early.
  *
  * A thread that waits in a call of the kernel's costs nothing; waiting for several sockets at once
- * would take two more system calls for each piece of data (docs/decisions/0058).
+ * would take two more system calls for each piece of data (decision 0058).
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/tcp.h>
@@ -54,8 +48,8 @@
 
 #include "endpoint.h"
 #include "plan_clock.h"
+#include "stream_end.h"
 
-#define BUFFER_BYTES  (1 << 20)
 #define IOVECS        1024
 #define WAKE_BYTES    (1 << 20)
 /* Bytes/s, above any link: there is pacing, and only the window decides its rate. */
@@ -65,30 +59,9 @@
  * A thread's stack, which is locked in memory: room for a line to write and a signal's registers.
  */
 #define STACK_BYTES   (32 << 10)
-#define MOST_WORDS    48
-#define MOST_OPTIONS  8
 /* Descriptors of an end, and of the program: a sink has its listener, too; reports come one by one. */
 #define END_FILES     3
 #define OWN_FILES     16
-
-struct option_value {
-	int level, name, value;
-};
-
-struct end {
-	bool sends;
-	pthread_t thread;
-	pid_t task;
-	struct endpoint there;
-	const char *name, *to;
-	int port, source_port;
-	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns, bytes;
-	const char *congestion, *sizes;
-	int send_buffer_bytes, receive_buffer_bytes;
-	struct option_value options[MOST_OPTIONS];
-	int n_options;
-	bool pacing, at_once, ipv6, gave_up;
-};
 
 static void *zeros;
 static struct end *ends;
@@ -212,16 +185,6 @@ static void write_transfer(int fd, const struct end *end)
 		left -= n > 0 ? n : 0;
 	}
 	plan_sleep_until(end->stop_at_ns);
-}
-
-/* The next of sizes, in bytes, at *at, which moves on and begins again at the end. */
-static size_t next_size(const char *sizes, const char **at)
-{
-	char *end;
-	size_t size = strtoul(*at, &end, 10);
-
-	*at = *end == ',' ? end + 1 : sizes;
-	return size;
 }
 
 static void write_paced(int fd, const struct end *end)
@@ -369,102 +332,6 @@ static void *run_end(void *argument)
 	return NULL;
 }
 
-static bool valid_sizes(const char *sizes)
-{
-	const char *next = sizes;
-
-	do {
-		if (*next < '1' || *next > '9' || next_size(sizes, &next) > BUFFER_BYTES)
-			return false;
-	} while (next != sizes);
-	return true;
-}
-
-static bool parse_option(struct end *end, const char *text)
-{
-	struct option_value *option = &end->options[end->n_options];
-
-	return end->n_options++ < MOST_OPTIONS &&
-	       sscanf(text, "%d,%d,%d", &option->level, &option->name, &option->value) == 3;
-}
-
-/* Read the options of an end; argv[0] is `send` or `receive`, argv[1] its name. */
-static bool parse_end(struct end *end, int argc, char **argv)
-{
-	static const struct option names[] = {
-		{ "to", required_argument, NULL, 't' },
-		{ "port", required_argument, NULL, 'p' },
-		{ "source-port", required_argument, NULL, 'P' },
-		{ "connect-at", required_argument, NULL, 'c' },
-		{ "start-at", required_argument, NULL, 's' },
-		{ "stop-at", required_argument, NULL, 'e' },
-		{ "congestion", required_argument, NULL, 'C' },
-		{ "interval", required_argument, NULL, 'i' },
-		{ "sizes", required_argument, NULL, 'z' },
-		{ "bytes", required_argument, NULL, 'n' },
-		{ "pacing", no_argument, NULL, 'a' },
-		{ "send-buffer", required_argument, NULL, 'b' },
-		{ "receive-buffer", required_argument, NULL, 'r' },
-		{ "option", required_argument, NULL, 'o' },
-		{ "at-once", no_argument, NULL, 'w' },
-		{ "ipv6", no_argument, NULL, '6' },
-		{ 0 },
-	};
-	int c;
-
-	if (argc < 2 || (strcmp(argv[0], "send") && strcmp(argv[0], "receive")))
-		return false;
-	end->sends = !strcmp(argv[0], "send");
-	end->name = argv[1];
-	optind = 0;
-	while ((c = getopt_long(argc - 1, argv + 1, "", names, NULL)) != -1) {
-		switch (c) {
-		case 't': end->to = optarg; break;
-		case 'p': end->port = atoi(optarg); break;
-		case 'P': end->source_port = atoi(optarg); break;
-		case 'c': end->connect_at_ns = atoll(optarg); break;
-		case 's': end->start_at_ns = atoll(optarg); break;
-		case 'e': end->stop_at_ns = atoll(optarg); break;
-		case 'C': end->congestion = optarg; break;
-		case 'i': end->interval_ns = atoll(optarg); break;
-		case 'z': end->sizes = optarg; break;
-		case 'n': end->bytes = atoll(optarg); break;
-		case 'a': end->pacing = true; break;
-		case 'b': end->send_buffer_bytes = atoi(optarg); break;
-		case 'r': end->receive_buffer_bytes = atoi(optarg); break;
-		case 'o':
-			if (!parse_option(end, optarg))
-				return false;
-			break;
-		case 'w': end->at_once = true; break;
-		case '6': end->ipv6 = true; break;
-		default: return false;
-		}
-	}
-	if (optind != argc - 1 || !end->port)
-		return false;
-	if (!end->interval_ns != !end->sizes || (end->interval_ns && end->bytes))
-		return false;
-	if (end->sizes && !valid_sizes(end->sizes))
-		return false;
-	return !end->sends || (end->to && end->stop_at_ns &&
-			       endpoint_there(&end->there, end->to, end->port));
-}
-
-/* Split a line into words, in place; a NULL ends them. Too many: no words. */
-static int split(char *line, char **words)
-{
-	int n = 0;
-
-	for (char *rest; n < MOST_WORDS; line = NULL) {
-		words[n] = strtok_r(line, " \n", &rest);
-		if (!words[n])
-			return n;
-		n++;
-	}
-	return 0;
-}
-
 /* Read an end from each line of standard input; the lines stay, because ends point into them. */
 static void read_ends(void)
 {
@@ -477,7 +344,7 @@ static void read_ends(void)
 			die("memory");
 		ends[n_ends] = (struct end) { 0 };
 		if (!parse_end(&ends[n_ends], split(line, words), words)) {
-			fprintf(stderr, "stream: line %zu: see vm/guest/stream.c\n", n_ends + 1);
+			fprintf(stderr, "stream: line %zu: see vm/guest/stream_end.h\n", n_ends + 1);
 			exit(2);
 		}
 	}
