@@ -109,6 +109,8 @@ def _differs_problems(differs: DiffersAt) -> Iterator[str]:
         yield ".explained_by: not allowed for metrics that are not comparable"
     if bool(differs.removes) != bool(differs.explained_by):
         yield ".removes: goes with `explained_by`; give both or none"
+    if "experiment.profile" in differs.removes:
+        yield ".removes: a whole profile is no reason; take a run with this one"
     if not differs.chance and any(each.endswith(".start_s") for each in differs.removes):
         yield ".chance: must be true, because another start explains nothing"
     if differs.chance and not differs.explained_by:

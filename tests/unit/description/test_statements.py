@@ -132,6 +132,14 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             "claims.0.differs.0.chance: must be true, because another start explains nothing",
         ),
         (
+            {
+                "claims": [
+                    {**CLAIMED, "differs": [{**ISOLATED, **BY, "removes": ["experiment.profile"]}]}
+                ]
+            },
+            "claims.0.differs.0.removes: a whole profile is no reason; take a run with this one",
+        ),
+        (
             {"claims": [{**CLAIMED, "differs": [{**ISOLATED, "removes": ["window"]}]}]},
             "claims.0.differs.0.removes.0: must be a parameter's path",
         ),
