@@ -39,9 +39,10 @@ _VARIANTS: Mapping[str, Mapping[str, Any]] = {
 }
 # A card is of SEEDS runs a cell if that takes less than _PATIENCE_S on _PROCESSORS, with one more
 # control than the suite's. Processor time of one run a cell, s, of the suite's own columns: by the
-# control group's cpuacct, Linux 6.12 as guest. A suite that is not here has one run a cell.
+# control group's cpuacct; of quick twice three quarters of the 90 s that docs/guides/score.md has
+# for four columns. A suite that is not here has one run a cell.
 SEEDS, _PATIENCE_S, _PROCESSORS = 3, 120, 2
-_COST_S = {"bbr": 33, "quick": 135, "share": 80}
+_COST_S = {"bbr": 33, "quic": 124, "quick": 135, "share": 86}
 _ONE_FILE = (
     "a suite is one file now: write the fields of its experiment NAME/NAME-ROW.yml under "
     "rows.ROW.experiment, those of the link under its `profile`, and delete the folder"

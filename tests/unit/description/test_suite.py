@@ -357,8 +357,10 @@ def test_a_row_of_one_point_says_why_it_has_no_run() -> None:
 
 def test_a_quick_suite_has_three_seeds_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three runs a cell are the default below two minutes, with one more control than columns."""
-    assert {name: usual_seeds(load_suite(name)) for name in ("bbr", "quick", "share", "ecn")} == {
-        **dict.fromkeys(("quick", "share", "ecn")),
+    assert {
+        name: usual_seeds(load_suite(name)) for name in ("bbr", "quic", "quick", "share", "ecn")
+    } == {
+        **dict.fromkeys(("quic", "quick", "share", "ecn")),
         "bbr": 3,
     }
     quick = load_suite("quick")
