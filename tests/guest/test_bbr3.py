@@ -63,11 +63,11 @@ class Flow:
         return value
 
 
-def carry_out_flow(folder: Path, seconds: int, queue: int, rate: int | None, lost: int) -> Flow:
-    """Run a flow of bbr3, with the rate of its application if that limits it."""
-    line = {"rate_mbit": 20, "delay_ms": 20, "queue_packets": queue, "overhead_bytes": -14}
-    losing = {**line, "loss": {"percent": lost}} if lost else line
-    profile = {"schema": 1, "title": "Line", "directions": {"forward": losing, "reverse": line}}
+def carry_out_flow(folder: Path, seconds: int, rate: int | None = None, **more: Any) -> Flow:
+    """Run a flow of bbr3: with the rate of its application, and with more fields of its line."""
+    line = {"rate_mbit": 20, "delay_ms": 20, "queue_packets": 10 * BDP, "overhead_bytes": -14}
+    directions = {"forward": line | more, "reverse": line}
+    profile = {"schema": 1, "title": "Line", "directions": directions}
     (folder / "line.yml").write_text(yaml.safe_dump(profile))
     (folder / "states.py").write_text((ROOT / "tests/support/guest/vegas_info.py").read_text())
     lines = str(seconds * SAMPLES_A_SECOND)
@@ -76,7 +76,7 @@ def carry_out_flow(folder: Path, seconds: int, queue: int, rate: int | None, los
     flow = {"name": "flow", "from": "h1", "to": "h2", "congestion": "bbr3"}
     document: dict[str, Any] = SMALL | {
         "profile": "line",
-        "stack": {"acks": "delayed", "sack": True},
+        "stack": {"acks": "delayed", "sack": True, "ecn": True},
         "flows": [flow | ({"rate_mbit": rate} if rate else {})],
         "programs": [states | {"exit_code": None}],
         "duration_s": seconds,
@@ -89,7 +89,7 @@ def carry_out_flow(folder: Path, seconds: int, queue: int, rate: int | None, los
 @pytest.mark.usefixtures("guest")
 def test_cycle_is_the_drafts(tmp_path: Path) -> None:
     """STARTUP leaves a BDP of queue, and the probes come and last as the draft says."""
-    flow = carry_out_flow(tmp_path, 6, 10 * BDP, None, 0)
+    flow = carry_out_flow(tmp_path, 6)
     # DOWN may be over within a sample, as after DRAIN and PROBE_RTT.
     states = [state for state, _ in flow.phases if state != "DOWN"]
     assert states == ["STARTUP", "DRAIN", "CRUISE", "UP", "CRUISE", "PROBE_RTT", "CRUISE"]
@@ -112,7 +112,7 @@ def test_cycle_is_the_drafts(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("guest")
 def test_losses_end_startup_and_bound_probes(tmp_path: Path) -> None:
     """Behind a fifth of a BDP of buffer STARTUP and UP end by losses, before their three rounds."""
-    flow = carry_out_flow(tmp_path, 5, BDP // 5, None, 0)
+    flow = carry_out_flow(tmp_path, 5, queue_packets=BDP // 5)
     assert flow.phase("STARTUP")[1] < 0.35
     start, end = flow.phase("UP")
     assert end - start < 3 * 0.04
@@ -121,8 +121,22 @@ def test_losses_end_startup_and_bound_probes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("guest")
+def test_marks_are_losses(tmp_path: Path) -> None:
+    """A queue that marks waits above 3 ms keeps its packets below that, and drops none.
+
+    The first marks end STARTUP, so that the first probe finds the rest of the rate.
+    """
+    flow = carry_out_flow(tmp_path, 4, aqm="codel", ecn=True, mark_above_ms=3)
+    assert flow.metric("marks.forward") > 0
+    assert flow.metric("drops_data.forward") == 0
+    assert flow.metric("sojourn_p95.forward") < 3
+    assert flow.metric("goodput.flow") > 0.75 * 19.467
+
+
+@pytest.mark.usefixtures("guest")
 @pytest.mark.parametrize(("lost", "states"), [(0, {"STARTUP"}), (10, {"STARTUP", "DRAIN", "UP"})])
 def test_application_limits_only_plateaus(tmp_path: Path, lost: int, states: set[str]) -> None:
     """A flow that its application limits stays in STARTUP until it loses packets."""
-    flow = carry_out_flow(tmp_path, 2, 10 * BDP, 8, lost)
+    loss = {"loss": {"percent": lost}} if lost else {}
+    flow = carry_out_flow(tmp_path, 2, rate=8, **loss)
     assert {state for state, _ in flow.phases} & {"STARTUP", "DRAIN", "UP"} == states
