@@ -103,7 +103,8 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
         steps: shows progress.
         choice: the flavour, or the tree.
 
-    Raises: BuildError with the end of the compiler's output; UsageError without a source.
+    Raises: BuildError with the end of the compiler's output, or if a source changes during the
+        build; UsageError without a source.
     """
     if choice == "newest":
         steps.begin("newest kernel: fetch its source")
@@ -125,7 +126,8 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
         if not programs.is_dir():
             build_guest_programs(programs, kernel / "build", flavour, steps)
     guest = find_guest(choice)
-    assert guest is not None
+    if guest is None:
+        raise BuildError("a source of the guest changed while it was built", "build it again")
     return guest
 
 

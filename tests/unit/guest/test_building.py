@@ -14,6 +14,7 @@ from support.running import ROOT
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
+from twoway.guest import cache
 from twoway.guest.kernel import BuildError, Recipe, check_config, unpack
 from twoway.guest.patched import begin_with, build_patched, messages_of
 from twoway.guest.seals import contents
@@ -41,6 +42,20 @@ def test_a_build_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("it is still running")
+
+
+def test_a_source_that_changes_during_a_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that changes while the guest is built ends the build with a sentence."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KERNEL_SRC", str(tmp_path))
+    (tmp_path / "twoway").mkdir()
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\n")
+    monkeypatch.setattr(cache, "_build_kernel", lambda *_: None)
+    monkeypatch.setattr(cache, "build_guest_programs", lambda *_: None)  # leaves no programs
+    with pytest.raises(BuildError, match="changed while it was built"):
+        cache.build_guest(Steps())
 
 
 def test_products_of_kbuild_are_no_sources(tmp_path: Path) -> None:
