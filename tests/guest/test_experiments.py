@@ -48,8 +48,9 @@ def test_a_point_is_as_its_file_says(name: str) -> None:
     assert found.misses == []
     assert [row for row in found.findings if row.verdict is not Verdict.AS_STATED] == []
     # Another kernel may give other digits; docs/results names the kernel of these values.
+    # A kept line also has the values with which claims of other points are compared.
     if kernel == KERNEL:
-        assert _numbers(found.rows) == kept_numbers().get(name, {})
+        assert _numbers(found.rows).items() <= kept_numbers().get(name, {}).items()
 
 
 def _numbers(rows: tuple[Row, ...]) -> dict[str, float | None]:

@@ -18,7 +18,7 @@ from twoway import confinement, system_calls
 from twoway.backends import uml
 from twoway.backends.uml import Uml
 from twoway.confinement import NOBODY, SETTING, confined_command, refusal
-from twoway.contract.plan import PLAN
+from twoway.contract.plan import PLAN, Plan
 from twoway.errors import TwowayError
 from twoway.guest.cache import Guest
 
@@ -118,11 +118,19 @@ def test_the_manifest_tells_what_held_the_guest(tmp_path: Path) -> None:
     assert "container" not in str(backend.identify([]))
 
 
-@pytest.mark.usefixtures("image")
-def test_each_guest_has_its_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def plan() -> Plan:
+    """Plan an experiment, which reads its topology in the sandbox."""
+    return plan_with()
+
+
+@pytest.mark.usefixtures("plan", "image")
+def test_each_guest_has_its_own_run(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a container a guest's /mnt/run is its working directory, so that two guests can run."""
-    monkeypatch.setattr(uml, "confined", lambda _, home, **__: [str(home)])
-    plan_with().write(tmp_path / PLAN)
+    monkeypatch.setattr(uml, "confined_command", lambda _, home, **__: [str(home)])
+    plan.write(tmp_path / PLAN)
     words = uml.command(_guest(tmp_path), tmp_path)
     assert words[0] == str(tmp_path)
     assert {"hostfs=/mnt/host", "rootflags=/../.."} < set(words)

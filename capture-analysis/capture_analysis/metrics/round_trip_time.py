@@ -29,12 +29,15 @@ from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
 NO_HANDSHAKE = "no handshake in the capture, or a packet of it was sent again"
 NONE = "no data acknowledged without being sent again"
 COARSE = "the clock has too long steps: no time passes from data to its acknowledgement"
+# With steps as short as this one, an ACK at the time of its data is an ACK without delay.
+_FINE_NS = 1_000
 
 
 RTT_MIN = Definition("rtt_min", "ms", "shortest time at the tap from data to its acknowledgement")
@@ -107,7 +110,9 @@ class RoundTripTime(FromOne):
         bins, whole_ns = self._times.bins(direction), float(facts.handshake_ns[direction])
         quantiles = [bins.quantile(q) for q in (0.5, 0.95, 0.99)]
         low = int(bins.low[0]) if len(bins) else None
-        why = NONE if low is None or quantiles[-1] else COARSE
+        passed = tally.lives.value_of(direction >> 1)[lives.TIME]
+        coarse = facts.clock_ns[direction] > _FINE_NS or not passed
+        why = COARSE if coarse and quantiles[-1] == 0 else NONE
         times = {
             each: time / 1e6 if time is not None and why is NONE else why
             for each, time in zip(RTT_SPREAD, (low, *quantiles), strict=True)

@@ -87,6 +87,6 @@ def test_each_count_has_its_consequence() -> None:
 
 @pytest.mark.parametrize(("without", "said"), [(5, True), (4, False)])
 def test_captures_of_mostly_other_protocols_say_so(without: int, said: bool) -> None:
-    """If other protocols have more packets than TCP, tunnels aside, QUIC is named."""
+    """Other protocols are named if they have more packets than TCP and UDP, tunnels aside."""
     counts = Counts(frames=without + 5, packets=4, not_tcp=without + 1, tunnels_gre=1)
-    assert any("QUIC" in each for each in warnings_of(counts, [])) == said
+    assert any("neither TCP nor UDP" in each for each in warnings_of(counts, [])) == said
