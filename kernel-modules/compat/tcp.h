@@ -52,7 +52,7 @@ static inline void twoway_wake_early(struct sock *sk, unsigned long when)
 #endif
 }
 
-/* Flags of a control for L4S: it asks the stack for ECN, in 7.x also for AccECN and an ECT(1) SYN. */
+/* Flags of a control for L4S: it asks for ECN, and in 7.x for AccECN and an ECT(1) SYN. */
 #ifdef TCP_CONG_NEEDS_ACCECN
 #define TWOWAY_CONG_L4S (TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN | TCP_CONG_ECT_1_NEGOTIATION)
 #else
