@@ -194,6 +194,13 @@ def test_a_packet_that_is_not_there_has_a_sentence(
     assert str(failure.value).startswith(problem)
 
 
+def test_two_interventions_on_one_packet_have_a_sentence(tmp_path: Path) -> None:
+    """A link carries out the first of two interventions on a packet, and the run says so."""
+    both = ({"delay": {"flow": "one", "by_ms": 1}}, {"duplicate": {"flow": "one"}})
+    with pytest.raises(RunError, match=r"^interventions.1.duplicate: .* above has this packet"):
+        _run(tmp_path, {**FILLS, "duration_s": 1.1}, *both)
+
+
 def test_a_sysctl_changes_at_its_time(tmp_path: Path) -> None:
     """A host's sysctl changes during the traffic; the command and the page say when."""
     change = {"host": "h1", "at_s": 1.2, "sysctls": {"net.ipv4.tcp_reordering": 9}}

@@ -74,7 +74,8 @@ def follow_interventions(
                 others = f": {fitted} fit" if fitted else ""
                 problems.append(f"{what}: {in_words(packet)} does not come to the queue{others}")
             else:
-                problems.append(f"{what}: {in_words(packet)}: {_MOOT[action]}")
+                also = ", or an intervention above has this packet" if number else ""
+                problems.append(f"{what}: {in_words(packet)}: {_MOOT[action]}{also}")
         elif each.set:
             values = ", ".join(f"{name}={value}" for name, value in each.set.sysctls.items())
             at_ns = START_NS + whole_ns(each.set.at_s)
