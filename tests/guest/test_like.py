@@ -1,6 +1,7 @@
 """`twoway like` finds the path and the flows of a capture again, where both are known."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,39 @@ import yaml
 from support.running import LINUX, twoway, write_experiment
 from support.runs import carry_out
 
+from twoway.errors import UsageError
+from twoway.sweeps.likeness import Transfer, experiment_like
+
 pytestmark = pytest.mark.usefixtures("guest")
+
+
+def test_only_a_capture_near_the_sender_shows_the_path() -> None:
+    """Round trips seen near the receiver are not the path's; sentences name what nothing shows."""
+    trips = {"rtt_min": 30.0, "rtt_p99": 30.0}
+    facts = {"bottleneck": None, "segment": None}
+    there = Transfer("a > b", True, 0, 100, True, trips, facts)
+    back = Transfer("a > b", False, 0, 100, False, {"rtt_min": 0.1, "rtt_p99": 9.0}, facts)
+    document, assumed = experiment_like([there, back], "two")
+    assert document["profile"]["directions"]["reverse"]["delay_ms"] > 14
+    assert "No data show the rate reverse: twice the throughput of a > b." in assumed
+    assert "No round trip shows the queue reverse: 100 packets." in assumed
+    assert "No window shows the control of t1, t2: cubic." in assumed
+    with pytest.raises(UsageError, match="near the data's sender"):
+        experiment_like([replace(back, forward=True)], "one")
+
+
+def test_a_capture_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
+    """No file, no capture and no folder for the experiment end with code 2, and leave no file."""
+    (tmp_path / "text.pcap").write_text("this file is no capture at all")
+    for words, said in (
+        (("none.pcap",), "none.pcap: cannot be read: No such file"),
+        (("text.pcap",), "text.pcap: neither pcap nor pcapng"),
+    ):
+        done = twoway("like", *words, cwd=tmp_path)
+        assert done.returncode == 2
+        assert said in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["text.pcap"]
+
 
 BACK = {"rate_mbit": 20, "delay_ms": 15, "queue_packets": 100}
 

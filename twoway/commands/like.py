@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write an experiment that resembles a capture, run it, and print how well metrics agree."""
     import yaml
+    from capture_analysis.errors import AnalysisError
 
     from twoway.backends.registry import find_backend
     from twoway.report.flow_table import align_columns
@@ -36,9 +37,16 @@ def run(args: argparse.Namespace) -> int:
 
     if args.to.exists():
         raise UsageError(f"{args.to}: exists already", "--to names another file")
-    transfers = transfers_of(args.capture)
+    try:
+        transfers = transfers_of(args.capture)
+    except AnalysisError as error:
+        raise UsageError(str(error)) from error
     document, assumed = experiment_like(transfers, f"Like {args.capture.name:.80}")
-    args.to.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+    backend, text = find_backend("uml", args.kernel), yaml.safe_dump(document, sort_keys=False)
+    try:
+        args.to.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"--to: {args.to}: {error.strerror}") from error
     try:
         point = load_point(str(args.to))
     except SpecError as error:
@@ -46,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f"{args.capture}: no link of a testbed is like its path: {error}"
         ) from error
-    folder = run_watched(point, find_backend("uml", args.kernel), args.results)
+    folder = run_watched(point, backend, args.results)
     rows = compare_with(transfers, folder)
     found = Likeness(str(args.to), str(folder), tuple(rows), tuple(assumed))
     if args.json:

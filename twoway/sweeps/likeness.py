@@ -135,19 +135,20 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
     forward, reverse = (
         [each for each in transfers if each.forward is along] for along in (True, False)
     )
-    rate = _rate(forward, assumed)
-    back = _rate(reverse, assumed) if reverse else rate
+    rate = _rate(forward, "forward", assumed)
+    back = _rate(reverse, "reverse", assumed) if reverse else rate
     if not reverse:
         assumed.append("The rate of ACKs' direction is that of the data: no data show it.")
-    trips = [t.metrics["rtt_min"] for t in transfers if "rtt_min" in t.metrics]
+    # Near the data's receiver a round trip is that from there to the receiver.
+    trips = [t.metrics["rtt_min"] for t in transfers if t.near and "rtt_min" in t.metrics]
     if not trips:
         raise UsageError("no round trip can be measured: capture near the data's sender")
     # The shortest round trip is that of two small packets.
     small_ms = sum(_SMALL_FRAME * 8 / each / 1e3 for each in (rate, back))
     delay_ms = round(max(0, round((min(trips) - small_ms) / 2 / _TICK_MS)) * _TICK_MS, 3)
     links = [
-        {"rate_mbit": mbit, "delay_ms": delay_ms, **_queue(each, mbit, assumed)}
-        for each, mbit in ((forward, rate), (reverse, back))
+        {"rate_mbit": mbit, "delay_ms": delay_ms, **_queue(each, mbit, where, assumed)}
+        for where, each, mbit in (("forward", forward, rate), ("reverse", reverse, back))
     ]
     if forward and reverse:
         assumed.append(
@@ -164,6 +165,8 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
         }
         for number, each in enumerate(transfers, start=1)
     ]
+    if unsure := [f"t{n}" for n, each in enumerate(transfers, start=1) if not _shown(each)]:
+        assumed.append(f"No window shows the control of {', '.join(unsure)}: cubic.")
     lasts = (each.start_s + each.metrics.get("data_time", 0) for each in transfers)
     return {
         "schema": 1,
@@ -177,24 +180,27 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
     }, assumed
 
 
-def _rate(transfers: Sequence[Transfer], assumed: list[str]) -> float:
+def _rate(transfers: Sequence[Transfer], where: str, assumed: list[str]) -> float:
     """Find the rate of a direction's bottleneck, Mbit/s."""
     if known := [t.facts["bottleneck"] for t in transfers if t.facts["bottleneck"]]:
         return round(float(max(known)), 3)
     fastest = max(transfers, key=lambda each: each.metrics.get("throughput", 0))
     rate = round(fastest.metrics.get("throughput", 1) * 2, 3)
-    assumed.append(f"{fastest.name} does not show its bottleneck: twice its throughput.")
+    assumed.append(f"No data show the rate {where}: twice the throughput of {fastest.name}.")
     return max(rate, 0.001)
 
 
-def _queue(transfers: Sequence[Transfer], rate_mbit: float, assumed: list[str]) -> dict[str, Any]:
+def _queue(
+    transfers: Sequence[Transfer], rate_mbit: float, where: str, assumed: list[str]
+) -> dict[str, Any]:
     """Find a direction's queue: the packets by which the round trip grows; or its random losses."""
     grown = [
         (each.metrics["rtt_p99"] - each.metrics["rtt_min"], each)
         for each in transfers
-        if {"rtt_p99", "rtt_min"} <= each.metrics.keys()
+        if each.near and {"rtt_p99", "rtt_min"} <= each.metrics.keys()
     ]
     if not grown:
+        assumed.append(f"No round trip shows the queue {where}: {_USUAL_QUEUE} packets.")
         return {"queue_packets": _USUAL_QUEUE}
     growth_ms, longest = max(grown, key=lambda pair: pair[0])
     frame = (longest.facts["segment"] or 1448) + _HEADERS
@@ -204,10 +210,15 @@ def _queue(transfers: Sequence[Transfer], rate_mbit: float, assumed: list[str]) 
         return {"queue_packets": packets}
     queue: dict[str, Any] = {"queue_packets": max(2 * packets, _USUAL_QUEUE)}
     if lost:
-        assumed.append("Segments are lost although no queue grows: the link loses at random.")
+        assumed.append(f"Segments are lost {where}, and no queue grows: random losses.")
         return queue | {"loss": {"percent": round(100 * lost, 3)}}
-    assumed.append("No loss shows the limit of the queue: twice the longest queue.")
+    assumed.append(f"No loss shows the limit of the queue {where}: twice the longest.")
     return queue
+
+
+def _shown(transfer: Transfer) -> bool:
+    """Tell whether a transfer's window shows a congestion control."""
+    return bool({"congestion_control", "window_decrease"} & transfer.metrics.keys())
 
 
 def _control(transfer: Transfer) -> str:
