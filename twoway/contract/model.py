@@ -39,6 +39,8 @@ def demand(error: ErrorDetails) -> str:
     if error["type"] == "string_pattern_mismatch":
         pattern = error["ctx"]["pattern"]
         return f"must be {_FORMS[pattern]}" if pattern in _FORMS else f"must match {pattern}"
+    if error["type"].startswith("bool_"):
+        return "must be true or false"
     return re.sub(r"^\w+ should ", "must ", error["msg"].removeprefix("Value error, "))
 
 

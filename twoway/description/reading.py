@@ -60,7 +60,9 @@ _NOT_HERE = {
 }
 
 # Parts of an error's place that name a member of a union, not a field.
-_OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dict|tuple|union)\[")
+_OF_UNION = re.compile(
+    r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dict|tuple|union|literal)\["
+)
 
 ModelT = TypeVar("ModelT", bound=Model)
 

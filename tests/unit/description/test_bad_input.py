@@ -37,7 +37,7 @@ def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
     said = _vet(tmp_path, matrix={"loss": axis})
     of_axis = [line for line in said.splitlines() if "matrix.loss.to.random: " in line]
     assert len(of_axis) == 1
-    assert "must be a valid boolean or a valid integer or a valid number or a" in of_axis[0]
+    assert "must be true or false or a valid integer or a valid number or a" in of_axis[0]
     assert "[" not in of_axis[0].partition(", got")[0]
 
 
@@ -72,6 +72,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
     [
         ({"duration_s": -1}, "duration_s: must be greater than or equal to 0.001, got -1"),
         ({"duration_s": "10 ms"}, "duration_s: must be a valid number"),
+        ({"stack": {"ecn": "maybe"}}, "stack.ecn: must be true or false or 'accept', 'accecn'"),
         ({"topology": {"name": "torus"}}, "topologies/torus.py: no such topology"),
         ({"profile": "campus"}, "tc-profiles/campus.yml: no such profile"),
         ({"warm_up_s": 9}, "warm_up_s: must be below duration_s (1.5), got 9"),
