@@ -1,5 +1,7 @@
 """The command `capture-analysis`: its output and exit status, and modules and text of strangers."""
 
+import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import hand_built as built
 import pytest
 from capture_analysis.cli import COMMANDS, main
 from capture_analysis.commands import flows
+from capture_analysis.json_text import indented_json
 from capture_analysis.printable import printable, terminal
 from capture_analysis.reading import capture as reader
 from pcap_files import EPOCH_NS, pcap, tcp_frame
@@ -195,6 +198,33 @@ def test_no_module_beside_the_captures_runs(tmp_path: Path, words: str) -> None:
 def test_only_control_characters_are_spelt_out(text: str, spelt: str) -> None:
     """Control characters are escaped as in JSON, and no other character changes."""
     assert printable(text) == spelt
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"a": {"value": 1.5, "unit": "}\x01\x02{"}, "\n{": {"value": None}},
+        {
+            "a": {"b": 1},
+            "empty": {},
+            "list": [],
+            "rows": [{"x": True}, [], [1, "\u2028"], {"y": [2]}],
+        },
+        {"a": {"b": {"c": {"d": [0]}}}, "scalar": -0.0},
+        [[]],
+        "text",
+    ],
+)
+def test_documents_are_indented_as_by_json(document: Any) -> None:
+    """A document's text is that of Python's own encoder, whatever its strings have."""
+    assert indented_json(document) == json.dumps(document, indent=1)
+
+
+def test_documents_have_finite_numbers() -> None:
+    """A number that JSON cannot write is refused in each kind of container."""
+    for document in (math.nan, [math.inf], {"a": {"value": math.nan}}):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            indented_json(document)
 
 
 def test_names_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

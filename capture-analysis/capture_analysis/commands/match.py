@@ -7,13 +7,13 @@ clock of A.
 """
 
 import argparse
-import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capture_analysis.commands.measuring import add_inside, flow_count
+from capture_analysis.json_text import indented_json
 from capture_analysis.two_captures.pair_document import FLOWS_LISTED, analyse_pair
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             flows=arguments.flows,
             sink=sink,
         )
-    sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
+    sys.stdout.write(indented_json(found) + "\n")
     for text in found["warnings"]:
         sys.stderr.write(f"capture-analysis: {text}\n")
     return 0

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, read_settings
+from capture_analysis.json_text import indented_json
 from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     measured = scale.measure_file(path, read_settings(arguments), arguments.workers)
     found = document(measured, arguments.flows)
-    sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
+    sys.stdout.write(indented_json(found) + "\n")
     for text in found["warnings"]:
         sys.stderr.write(f"capture-analysis: {text}\n")
     return 0

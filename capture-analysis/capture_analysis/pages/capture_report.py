@@ -1,6 +1,5 @@
 """Write the folder of a report: capture.json or pair.json, figures/, report.html."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.json_text import indented_json
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.document import directions_in_order, document, need_packets
 from capture_analysis.one_capture.single import NOTHING, Given, measure
@@ -93,7 +93,7 @@ def report_pair(
 
 
 def _write_common(folder: Path, name: str, content: dict[str, Any], figures: list[Figure]) -> None:
-    text = json.dumps(content, indent=1, allow_nan=False)
+    text = indented_json(content)
     (folder / name).write_text(text + "\n", encoding="utf-8")
     if figures:
         from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
