@@ -16,6 +16,7 @@ from capture_analysis.facts.facts import (
     swap_directions,
 )
 from capture_analysis.facts.gap_modes import TRAIN_GAPS, Modes, modes
+from capture_analysis.facts.running_totals import occurrences
 
 # The argument `peak` of `modes` for gaps of ACKs, and of data that ACKs release. Such gaps are the
 # data's transmission times unless ACKs are compressed.
@@ -49,7 +50,7 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     choice = _Choice(head, one_pair)
     # A tap behind the queue sees its spacing in the data; a tap before it, only in the ACKs.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
-    bits = 8.0 * data["frame_bytes"].astype(np.float64)
+    bits = 8.0 * data["frame_bytes"] * data.spread(_with_their_links(behind, facts))
     found = choice.choose_best(
         facts,
         {
@@ -65,6 +66,7 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
     # An ACK that fills a hole acknowledges data that arrived earlier; it has no round trip.
     bits[(acks["rtt_ns"] < 0) & acks.spread(facts.segment_bytes > 0)] = 0
+    bits *= acks.spread(_with_their_links(before, facts))
     by_acks = choice.choose_best(
         found,
         {
@@ -76,6 +78,13 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
         before,
     )
     return choice.without_unused(choice.opposite_if_unknown(by_acks))
+
+
+def _with_their_links(usable: BoolArray, facts: Facts) -> BoolArray:
+    """Mark usable directions, and those that share a link with one: `modes` leaves out the rest."""
+    linked = np.zeros(facts.links + 1, dtype=np.bool_)
+    linked[facts.link[usable] + 1] = True
+    return usable | (linked[facts.link + 1] & (facts.link >= 0))
 
 
 class _Choice:
@@ -157,7 +166,7 @@ class _Choice:
         odd, frame_bytes = facts.small | facts.merged, facts.segment_frame_bytes
         if source in LINK_SOURCES:
             odd, frame_bytes = odd.copy(), frame_bytes.copy()
-            for link in np.unique(facts.link):
+            for link in occurrences(facts.link + 1)[0] - 1:
                 mine = facts.link == link
                 sends = mine & (facts.segment_bytes > 0)
                 odd[mine] = facts.small[sends].all() or facts.merged[sends].any()

@@ -34,7 +34,8 @@ def shared_links(head: Block, facts: Facts, path: IntArray) -> IntArray:
     carries = facts.segment_bytes > 0
     for end in (0, 1):
         mine = facts.origin == end
-        if len(np.unique(path[mine & carries])) <= 1:
+        paths = path[mine & carries]
+        if (paths == paths[:1]).all():
             link[mine] = end
     if (link >= 0).all():
         return link
