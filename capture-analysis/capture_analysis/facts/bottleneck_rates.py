@@ -17,6 +17,7 @@ from capture_analysis.facts.facts import (
 )
 from capture_analysis.facts.gap_modes import TRAIN_GAPS, Modes, modes
 from capture_analysis.facts.running_totals import occurrences
+from capture_analysis.gather import by_lane
 
 # The argument `peak` of `modes` for gaps of ACKs, and of data that ACKs release. Such gaps are the
 # data's transmission times unless ACKs are compressed.
@@ -249,7 +250,7 @@ def _of_link(
     link = facts.link.take(view.direction.take(order))
     time_ns = head.packets.time_ns.take(view.rows.take(order))
     gap_ns = np.full(len(order), -1)
-    by_link = np.argsort(link, kind="stable")
+    by_link = by_lane((link + 1).astype(np.uint32), np.arange(len(link))).rows
     same = np.diff(link[by_link]) == 0
     gap_ns[by_link[1:]] = np.where(same, np.diff(time_ns[by_link]), -1)
     gap_ns[link < 0] = -1
