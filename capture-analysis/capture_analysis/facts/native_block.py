@@ -74,8 +74,8 @@ class Chains:
     ) -> None:
         """Call a function of the library with sums, rows, and room for `most` more rows."""
         rows = len(self._rows)
-        if rows - self._taken < most:
-            more = np.zeros((most + rows, 4), dtype=np.int64)
+        if (missing := most - rows + self._taken) > 0:
+            more = np.zeros((max(missing, rows // 4), 4), dtype=np.int64)
             more[:, -1] = np.arange(rows + 1, rows + len(more) + 1)
             more[-1, -1] = self._free
             self._rows, self._free = np.concatenate((self._rows, more)), rows
