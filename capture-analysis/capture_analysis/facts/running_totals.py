@@ -75,12 +75,10 @@ class LaneArray:
 
     def value_of(self, lane: int) -> Any:
         """Return the number of one lane; with a width shape (width,)."""
-        if lane < len(self._values):
-            value = self._values[lane]
-            return int(value) if value.ndim == 0 else value
-        return (
-            self._empty if self._values.ndim == 1 else np.full(self._values.shape[1], self._empty)
-        )
+        values, known = self._values, lane < len(self._values)
+        if values.ndim == 1:
+            return values.item(lane) if known else self._empty
+        return values[lane] if known else np.full(values.shape[1], self._empty)
 
     def _grow(self, lanes: int) -> None:
         if lanes > len(self._values):
