@@ -18,10 +18,13 @@ from typing import Any, TextIO, cast
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 
 
 def printable(text: str) -> str:
     r"""Spell out control characters as JSON does: ESC becomes \u001b."""
+    if text.isascii() and not text.encode().translate(None, _PLAIN):
+        return text  # a tenth of the search's time
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
