@@ -218,6 +218,24 @@ def test_backends_offered_uml_first() -> None:
     assert "; qemu, a distribution's own kernel" in " ".join(twoway("run", "--help").stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("class", "x", "--suite", "quick", "--longest", "0"),
+            'above 0 and at most 86400 s, got "0"',
+        ),
+        (("patch", "x", "--seeds", "0"), 'must be a whole number from 1, got "0"'),
+        (("patch", "--help"), "runs of each cell, with the seeds 1 to N (default: 5)"),
+    ],
+)
+def test_numbers_of_a_command_line_have_their_range(words: tuple[str, ...], said: str) -> None:
+    """A number outside its range is refused with the range, and help names the default."""
+    done = twoway(*words)
+    assert done.returncode == (0 if "--help" in words else 2)
+    assert said in " ".join(f"{done.stdout}{done.stderr}".split())
+
+
 def test_quiet_prints_only_errors(tmp_path: Path) -> None:
     """With --quiet standard error has only errors, with their hints."""
     done = twoway("clean", "--quiet", "--results", str(tmp_path))

@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     hand_ins = read_hand_ins(args.folder, suite)
     jobs = jobs_of(suite, hand_ins, hidden_seeds(secret, args.seeds))
     backend = find_backend("uml", args.kernel)
-    say(f"{len(jobs)} runs of {len(hand_ins)} hand-ins and the suite's own", markup=False)
+    each = "1 hand-in" if len(hand_ins) == 1 else f"{len(hand_ins)} hand-ins"
+    say(f"{len(jobs)} runs: of {each}, and of the suite's own columns", markup=False)
     with SweepBar(len(jobs), len(jobs)) as bar:
         marked = mark_class(
             suite,

@@ -24,7 +24,7 @@ def seconds(text: str) -> float:
     except ValueError:
         found = 0
     if not 0 < found <= 86_400:
-        raise argparse.ArgumentTypeError(f'must be from 0 to 86400 s, got "{text}"')
+        raise argparse.ArgumentTypeError(f'must be above 0 and at most 86400 s, got "{text}"')
     return found
 
 

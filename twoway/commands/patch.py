@@ -7,9 +7,9 @@ from pathlib import Path
 from twoway.commands.options import (
     KEEP,
     NEW_RUNS,
-    SEEDS,
     WORKERS,
     add_options,
+    at_least_one,
     results_folder,
     shorten_path,
 )
@@ -40,8 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
     )
-    add_options(parser, WORKERS, KEEP, *NEW_RUNS, SEEDS)
-    parser.set_defaults(seeds=5, backend="uml", scheduler=None)
+    add_options(parser, WORKERS, KEEP, *NEW_RUNS)
+    parser.add_argument(
+        "--seeds",
+        type=at_least_one,
+        default=5,
+        metavar="N",
+        help="runs of each cell, with the seeds 1 to N (default: %(default)s)",
+    )
+    parser.set_defaults(backend="uml", scheduler=None)
 
 
 def run(args: argparse.Namespace) -> int:
