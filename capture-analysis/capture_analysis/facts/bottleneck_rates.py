@@ -51,7 +51,9 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     choice = _Choice(head, one_pair)
     # A tap behind the queue sees its spacing in the data; a tap before it, only in the ACKs.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
-    bits = 8.0 * data["frame_bytes"] * data.spread(_with_their_links(behind, facts))
+    bits = (
+        8.0 * data["frame_bytes"].astype(np.float64) * data.spread(_with_their_links(behind, facts))
+    )
     found = choice.choose_best(
         facts,
         {
@@ -107,10 +109,10 @@ class _Choice:
         # Of what no capture shows to be shared: as if all on a side of the tap shared one link.
         self._at_most_shared_bit = self._shared_bit
         if (facts.link < 0).any():
-            side = replace(facts, link=facts.side)
-            delivered = Delivered(side)
-            delivered.add(head.with_facts(side))
-            _, together = delivered.least_bit(side)
+            sharing = replace(facts, link=facts.side)
+            delivered = Delivered(sharing)
+            delivered.add(head.with_facts(sharing))
+            _, together = delivered.least_bit(sharing)
             most = np.maximum(self._alone_bit, together)
             self._at_most_shared_bit = np.where(facts.link < 0, most, self._shared_bit)
         same_hosts = one_pair | (facts.link >= 2)

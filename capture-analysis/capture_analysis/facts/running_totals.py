@@ -75,10 +75,10 @@ class LaneArray:
 
     def value_of(self, lane: int) -> Any:
         """Return the number of one lane; with a width shape (width,)."""
-        values, known = self._values, lane < len(self._values)
-        if values.ndim == 1:
-            return values.item(lane) if known else self._empty
-        return values[lane] if known else np.full(values.shape[1], self._empty)
+        values = self._values
+        if lane < len(values):
+            return (values.item if values.ndim == 1 else values.__getitem__)(lane)
+        return self._empty if values.ndim == 1 else np.full(values.shape[1], self._empty)
 
     def _grow(self, lanes: int) -> None:
         if lanes > len(self._values):
