@@ -27,6 +27,9 @@ def test_only_a_capture_near_the_sender_shows_the_path() -> None:
     assert "No data show the rate reverse: twice the throughput of a > b." in assumed
     assert "No round trip shows the queue reverse: 100 packets." in assumed
     assert "No window shows the control of t1, t2: cubic." in assumed
+    _, assumed = experiment_like([there] * 15 + [replace(there, start_s=200)], "many")
+    assert "The experiment has the 16 transfers with most data at most." in assumed
+    assert "The capture's data take 200 s, the run ends at 120 s." in assumed
     with pytest.raises(UsageError, match="near the data's sender"):
         experiment_like([replace(back, forward=True)], "one")
 

@@ -167,7 +167,11 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
     ]
     if unsure := [f"t{n}" for n, each in enumerate(transfers, start=1) if not _shown(each)]:
         assumed.append(f"No window shows the control of {', '.join(unsure)}: cubic.")
-    lasts = (each.start_s + each.metrics.get("data_time", 0) for each in transfers)
+    if len(transfers) == _MOST_FLOWS:
+        assumed.append(f"The experiment has the {_MOST_FLOWS} transfers with most data at most.")
+    last_s = max(each.start_s + each.metrics.get("data_time", 0) for each in transfers)
+    if last_s > _LONGEST_S:
+        assumed.append(f"The capture's data take {last_s:.0f} s, the run ends at {_LONGEST_S} s.")
     return {
         "schema": 1,
         "title": title,
@@ -175,7 +179,7 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
         "profile": {"directions": dict(zip(("forward", "reverse"), links, strict=True))},
         "stack": {"preset": "linux"},
         "flows": flows,
-        "duration_s": min(_LONGEST_S, math.ceil(1.5 * max(lasts) + 1)),
+        "duration_s": min(_LONGEST_S, math.ceil(1.5 * last_s + 1)),
         "warm_up_s": 0,
     }, assumed
 
