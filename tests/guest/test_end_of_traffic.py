@@ -1,4 +1,4 @@
-"""When traffic ends, packets stay in queues, and connections without an answer."""
+"""Traffic ends while packets are in queues and connections wait for an answer."""
 
 import json
 from pathlib import Path

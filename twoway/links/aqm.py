@@ -52,7 +52,7 @@ class ActiveQueue(QueueByWord):
 
     @property
     def marks(self) -> Literal["never", "asked", "always"]:
-        """When it marks a packet of flows with ECN instead of dropping it: if `ecn` asks for it."""
+        """It marks packets of flows with ECN, instead of dropping them, if `ecn` asks for that."""
         if self.word in _ALWAYS_MARKS:
             return "always"
         return "asked" if self.word in _MARKS else "never"

@@ -195,7 +195,7 @@ class ManagedQueue(Element):
 
     @property
     def marks(self) -> Literal["never", "asked", "always"]:
-        """When it marks a packet of flows with ECN instead of dropping it: if `ecn` asks for it."""
+        """It marks packets of flows with ECN, instead of dropping them, if `ecn` asks for that."""
         return "never"
 
     @property

@@ -14,7 +14,8 @@
 
 Of several sources the jitter is that of the source with most of it.
 
-Evidence: ten packets or more, nine tenths of whose numbers are within 100 of the highest before;
+Evidence: ten packets or more, and nine tenths of their numbers are within 100 of the highest
+before;
 for the jitter a pace of time stamps within a tenth of 8, 16, 24, 44.1, 48 or 90 kHz. A count
 also has nine tenths of its numbers above the highest before. Anything may stand at these bytes:
 random ones pass with a chance of one in 10^20.
