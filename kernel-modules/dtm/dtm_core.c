@@ -28,21 +28,6 @@ const struct dtm_config dtm_defaults = {
 	.slot_rate	= TC_DTM_SLOT_RATE,
 };
 
-static const struct dtm_allocator dtm_alloc_static = {};
-
-static const struct dtm_allocator *dtm_allocator(const struct dtm_channel *ch)
-{
-	static const struct dtm_allocator * const allocators[] = {
-		[TC_DTM_STATIC]		= &dtm_alloc_static,
-		[TC_DTM_RATE]		= &dtm_alloc_rate,
-		[TC_DTM_BUFFER]		= &dtm_alloc_buffer,
-		[TC_DTM_HYSTERESIS]	= &dtm_alloc_hysteresis,
-		[TC_DTM_TRACE]		= &dtm_alloc_trace,
-	};
-
-	return allocators[ch->config->allocator];
-}
-
 /* The heap: a binary one, of the times of the members' next events */
 
 static bool dtm_is_before(const struct dtm_channel *a, const struct dtm_channel *b)
@@ -110,7 +95,7 @@ u64 dtm_others_due(const struct dtm_pool *pool)
 /* Note when the next event is due, after anything that it depends on. */
 static void dtm_plan(struct dtm_channel *ch)
 {
-	const struct dtm_allocator *allocator = dtm_allocator(ch);
+	const struct dtm_allocator *allocator = ch->config->calls;
 	u64 due = ch->request_ns;
 
 	if (allocator->next)
@@ -273,7 +258,7 @@ static void dtm_fire(struct dtm_channel *ch, u64 now, u64 until)
 		ch->request_ns = DTM_NEVER;
 		dtm_request(ch, now, ch->target, TC_DTM_CAUSE_ALLOCATOR);
 	} else {
-		dtm_allocator(ch)->fire(ch, now, until);
+		ch->config->calls->fire(ch, now, until);
 	}
 	dtm_plan(ch);
 }
@@ -303,7 +288,7 @@ u64 dtm_next(const struct dtm_channel *ch)
 
 static void dtm_backlog_changed(struct dtm_channel *ch, u64 now)
 {
-	const struct dtm_allocator *allocator = dtm_allocator(ch);
+	const struct dtm_allocator *allocator = ch->config->calls;
 
 	if (!allocator->backlog)
 		return;
@@ -322,12 +307,12 @@ bool dtm_has_room(const struct dtm_channel *ch, u32 bytes)
 
 bool dtm_notes_drops(const struct dtm_channel *ch)
 {
-	return dtm_allocator(ch)->drop;
+	return ch->config->calls->drop;
 }
 
 void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes)
 {
-	dtm_allocator(ch)->drop(ch, now, bytes);
+	ch->config->calls->drop(ch, now, bytes);
 }
 
 void dtm_arrive(struct dtm_channel *ch, u64 bytes)
@@ -373,8 +358,8 @@ static void dtm_restart(struct dtm_channel *ch, u64 now)
 	ch->request_ns = DTM_NEVER;
 	ch->target = list_empty(&ch->waiting) ? ch->slots : ch->awaited;
 	ch->sample_at = DTM_NEVER;
-	if (dtm_allocator(ch)->start)
-		dtm_allocator(ch)->start(ch, now);
+	if (ch->config->calls->start)
+		ch->config->calls->start(ch, now);
 	dtm_plan(ch);
 	dtm_channel_changed(ch, now, ch->slots, ch->target, TC_DTM_CAUSE_START);
 }

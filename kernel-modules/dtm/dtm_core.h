@@ -63,6 +63,7 @@ struct dtm_step {
 
 /* Options of a channel; never modified once a channel has it. */
 struct dtm_config {
+	const struct dtm_allocator *calls;	/* dtm_find_allocator() of @allocator */
 	u32 limit;			/* packets, the one in service included */
 	u32 limit_bytes;		/* 0: none */
 	s32 overhead;			/* bytes added to each frame */
@@ -207,6 +208,21 @@ extern const struct dtm_allocator dtm_alloc_rate;
 extern const struct dtm_allocator dtm_alloc_buffer;
 extern const struct dtm_allocator dtm_alloc_hysteresis;
 extern const struct dtm_allocator dtm_alloc_trace;
+
+/* The functions of an enum tc_dtm_allocator. */
+static inline const struct dtm_allocator *dtm_find_allocator(u8 allocator)
+{
+	static const struct dtm_allocator dtm_alloc_static;
+	static const struct dtm_allocator * const allocators[] = {
+		[TC_DTM_STATIC]		= &dtm_alloc_static,
+		[TC_DTM_RATE]		= &dtm_alloc_rate,
+		[TC_DTM_BUFFER]		= &dtm_alloc_buffer,
+		[TC_DTM_HYSTERESIS]	= &dtm_alloc_hysteresis,
+		[TC_DTM_TRACE]		= &dtm_alloc_trace,
+	};
+
+	return allocators[allocator];
+}
 
 /*
  * Provided by the user of these files: an event of a channel. Slots were `from`, and are ch->slots

@@ -6,22 +6,13 @@
 #include "compat/netlink.h"
 #include "dtm_sched.h"
 
-static TWOWAY_RANGE dtm_slots_range = {
-	.min = 1, .max = TC_DTM_MAX_SLOTS,
-};
-
+static TWOWAY_RANGE dtm_slots_range = { .min = 1, .max = TC_DTM_MAX_SLOTS };
 static TWOWAY_RANGE dtm_owned_range = { .max = TC_DTM_MAX_SLOTS };
 static TWOWAY_RANGE dtm_limit_range = { .min = 1, .max = 1000000000 };
 static TWOWAY_RANGE dtm_hour_range = { .max = 3600ULL * NSEC_PER_SEC };
 static TWOWAY_RANGE dtm_minute_range = { .max = 60ULL * NSEC_PER_SEC };
-static TWOWAY_RANGE dtm_sample_range = {
-	.min = NSEC_PER_MSEC, .max = 60ULL * NSEC_PER_SEC,
-};
-
-static TWOWAY_RANGE dtm_millislots_range = {
-	.max = 1000 * TC_DTM_MAX_SLOTS,
-};
-
+static TWOWAY_RANGE dtm_sample_range = { .min = NSEC_PER_MSEC, .max = 60ULL * NSEC_PER_SEC };
+static TWOWAY_RANGE dtm_millislots_range = { .max = 1000 * TC_DTM_MAX_SLOTS };
 static TWOWAY_RANGE dtm_estimate_range = { .max = 1ULL << 40 };
 static TWOWAY_RANGE dtm_slot_range = { .min = 1000, .max = TC_DTM_SLOT_RATE };
 static TWOWAY_RANGE dtm_positive_range = { .min = 1, .max = U32_MAX };
@@ -356,6 +347,7 @@ static int dtm_parse_config(struct dtm_options *options, const struct dtm_config
 
 	if (tb[TCA_DTM_ALLOCATOR])
 		config->allocator = nla_get_u8(tb[TCA_DTM_ALLOCATOR]);
+	config->calls = dtm_find_allocator(config->allocator);
 	if (tb[TCA_DTM_POOL])
 		nla_strscpy(config->pool, tb[TCA_DTM_POOL], sizeof(config->pool));
 	err = dtm_parse_plain(tb, config, extack);

@@ -129,16 +129,23 @@ void model_advance(u64 now)
 	advance(now);
 }
 
-bool model_join(u32 i, const struct dtm_config *config, u64 now)
+static struct dtm_config *copy_config(const struct dtm_config *config)
 {
 	size_t size = sizeof(*config) + config->n_steps * sizeof(config->steps[0]);
+	struct dtm_config *copy = malloc(size);
 
+	memcpy(copy, config, size);
+	copy->calls = dtm_find_allocator(copy->allocator);
+	return copy;
+}
+
+bool model_join(u32 i, const struct dtm_config *config, u64 now)
+{
 	advance(now);
 	if (!dtm_pool_has_room(&pool, dtm_guaranteed(config)))
 		return false;
 	free(configs[i]);
-	configs[i] = malloc(size);
-	memcpy(configs[i], config, size);
+	configs[i] = copy_config(config);
 	channels[i] = (struct dtm_channel) { 0 };
 	head[i] = 0;
 	joined[i] = true;
@@ -179,15 +186,13 @@ bool model_arrive(u32 i, u64 now, u32 bytes)
 /* Change options, as the operator does; `slots`: from now on, 0 if not given. */
 bool model_reconfigure(u32 i, const struct dtm_config *config, u64 now, bool restart, u32 slots)
 {
-	size_t size = sizeof(*config) + config->n_steps * sizeof(config->steps[0]);
 	u32 guaranteed = dtm_guaranteed(config), before = dtm_guaranteed(configs[i]);
 	struct dtm_config *copy;
 
 	advance(now);
 	if (guaranteed > before && !dtm_pool_has_room(&pool, guaranteed - before))
 		return false;
-	copy = malloc(size);
-	memcpy(copy, config, size);
+	copy = copy_config(config);
 	dtm_reconfigure(&channels[i], copy, now, restart, slots);
 	free(configs[i]);
 	configs[i] = copy;

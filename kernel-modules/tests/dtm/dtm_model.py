@@ -4,7 +4,7 @@ import ctypes
 import os
 import subprocess
 from collections import defaultdict
-from ctypes import POINTER, Structure, c_bool, c_char, c_int32, c_uint8, c_uint32, c_uint64
+from ctypes import POINTER, Structure, c_bool, c_char, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class Config(Structure):
     """struct dtm_config, with room for all steps."""
 
     _fields_ = (
+        ("calls", c_void_p),
         *((name, c_uint32) for name in ("limit", "limit_bytes")),
         ("overhead", c_int32),
         *((name, c_uint8) for name in ("allocator", "framed", "rounding", "count", "pace", "hold")),
