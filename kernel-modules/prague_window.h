@@ -5,7 +5,7 @@
  *
  *	each virtual RTT	alpha += (marked / delivered - alpha) / 16
  *	ACK			w += (acked - marked) / w * min{ 1, srtt / 25 ms }^2
- *	mark, once an RTT	w -= w alpha / 2
+ *	mark			w -= w alpha / 2, once each virtual RTT
  *	loss			w -= w / 2
  */
 #ifndef PRAGUE_WINDOW_H

@@ -4,12 +4,13 @@
  *
  *	each virtual RTT	alpha += (marked / delivered - alpha) / 16
  *	ACK			w += (acked - marked) / w * min{ 1, srtt / 25 ms }^2
- *	mark, once an RTT	w -= w alpha / 2
+ *	mark			w -= w alpha / 2, once each virtual RTT
  *	loss			w -= w / 2
  *
- * The virtual RTT is max{ srtt, 25 ms }. A flow of a shorter one grows as slowly as one of 25 ms,
- * and both get the same share of a queue; but only after 500 round trips, so that a transfer that
- * is short is not slowed down. At rest there are two marks in each round trip, at any rate.
+ * The virtual RTT is max{ srtt, 25 ms }, and for the first 500 round trips srtt, so that a transfer
+ * that is short is not slowed down. Then a flow of a shorter srtt grows, and shrinks, as slowly as
+ * one of 25 ms, and both get the same share of a queue. At rest there are two marks in each round
+ * trip, at any rate.
  *
  *	slow start --- mark, loss ---> avoidance <-----------+
  *	                                   |                 | ssthresh
@@ -21,18 +22,21 @@
  *
  * How this differs from the draft:
  *
- * - Feedback. The draft needs AccECN, for which the module asks where the stack has it, in 7.x.
+ * - Feedback. The draft needs AccECN, for which the module asks where the stack has it, in 7.x;
+ *   with a receiver that has none it is a paced Reno without ECN, as the draft demands.
  *   Elsewhere the receiver is DCTCP's (RFC 8257): it echoes the mark of each packet by ECE, and
  *   acknowledges at once when that changes. The ACK of a packet that was delayed has the mark of
  *   the next one. Both ends need this control, or the receiver the kernel's dctcp.
- * - ECT(1). In 7.x the module asks for it, and 7.3-rc7 sends the SYN with it, but data as ECT(0)
- *   (tcp_ecn_send). Elsewhere all packets have ECT(0). An L4S queue takes those for classic
- *   traffic: use a queue that marks above a threshold.
+ * - ECT(1). In 7.x the module asks for it, and 7.3-rc7 sends the SYN with it, but data as ECT(0):
+ *   tcp_ecn_send() sets that for each packet, after the last call of a module. Elsewhere all
+ *   packets have ECT(0). An L4S queue takes those for classic traffic: use a queue that marks
+ *   above a threshold.
  * - Loss. The window is halved, as by Reno; the draft leaves the choice between Reno and CUBIC.
  *   It is ssthresh at once, for modules cannot call PRR. If a mark came in the same round trip,
  *   half of the window before that remains.
  * - A classic queue that marks is not detected. The draft leaves that to the implementer. Then
  *   others get too little: therefore the control needs CAP_NET_ADMIN, as dctcp does.
+ * - Rates are of payload, by which the stack paces: the draft's MTU would be w / srtt and 3 % more.
  * - No window below two packets.
  *
  * Without ECN it is a paced Reno.
@@ -54,6 +58,7 @@
  * @w: the window
  * @alpha: share of marked packets, Q20
  * @alpha_us: when alpha was last moved, by the clock of TCP, whose upper half is cut off
+ * @cut_us: when a mark last cut the window, likewise
  * @delivered: tp->delivered then
  * @delivered_ce: tp->delivered_ce then
  * @seen_ce: tp->delivered_ce at the last ACK
@@ -67,6 +72,7 @@ struct prague {
 	struct prague_window w;
 	u32 alpha;
 	u32 alpha_us;
+	u32 cut_us;
 	u32 delivered;
 	u32 delivered_ce;
 	u32 seen_ce;
@@ -80,6 +86,17 @@ struct prague {
 static u32 prague_srtt_us(const struct sock *sk)
 {
 	return max(tcp_sk(sk)->srtt_us >> 3, 1U);
+}
+
+/* Whether a virtual RTT is over that began at a time. */
+static bool prague_has_elapsed(const struct sock *sk, u32 since_us)
+{
+	const struct prague *ca = inet_csk_ca(sk);
+	u32 rtt_us = prague_srtt_us(sk);
+
+	if (ca->rounds == PRAGUE_FAST_ROUNDS)
+		rtt_us = max(rtt_us, PRAGUE_RTT_VIRT_US);
+	return (u32)tcp_sk(sk)->tcp_mstamp - since_us >= rtt_us;
 }
 
 static void prague_set_pacing_rate(struct sock *sk)
@@ -123,7 +140,7 @@ static void prague_update_alpha(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct prague *ca = inet_csk_ca(sk);
 
-	if ((u32)tp->tcp_mstamp - ca->alpha_us < max(prague_srtt_us(sk), PRAGUE_RTT_VIRT_US))
+	if (!prague_has_elapsed(sk, ca->alpha_us))
 		return;
 	if (ca->was_marked)
 		ca->alpha = prague_next_alpha(ca->alpha, tp->delivered_ce - ca->delivered_ce,
@@ -176,7 +193,8 @@ static u32 prague_ssthresh(struct sock *sk)
 	const struct prague *ca = inet_csk_ca(sk);
 	struct prague_window w = ca->w;
 
-	prague_window_cut(&w, ca->alpha);
+	if (prague_has_elapsed(sk, ca->cut_us))
+		prague_window_cut(&w, ca->alpha);
 	return w.packets;
 }
 
@@ -192,6 +210,9 @@ static void prague_set_state(struct sock *sk, u8 state)
 	if (before < TCP_CA_CWR)
 		ca->prior_cwnd = ca->w.packets;
 	if (state == TCP_CA_CWR) {
+		if (!prague_has_elapsed(sk, ca->cut_us))
+			return;
+		ca->cut_us = (u32)tp->tcp_mstamp;
 		prague_window_cut(&ca->w, ca->alpha);
 		prague_apply(sk);
 		return;

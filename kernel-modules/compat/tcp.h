@@ -52,9 +52,11 @@ static inline void twoway_wake_early(struct sock *sk, unsigned long when)
 #endif
 }
 
-/* Flags of a control for L4S: it asks for ECN, and in 7.x for AccECN and an ECT(1) SYN. */
+/* Flags of a control for L4S: it asks for ECN, and in 7.x for AccECN or none, and an ECT(1) SYN. */
 #ifdef TCP_CONG_NEEDS_ACCECN
-#define TWOWAY_CONG_L4S (TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN | TCP_CONG_ECT_1_NEGOTIATION)
+#define TWOWAY_CONG_L4S \
+	(TCP_CONG_NEEDS_ECN | TCP_CONG_NEEDS_ACCECN | TCP_CONG_NO_FALLBACK_RFC3168 | \
+	 TCP_CONG_ECT_1_NEGOTIATION)
 #else
 #define TWOWAY_CONG_L4S TCP_CONG_NEEDS_ECN
 #endif
