@@ -116,7 +116,8 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
 
     Parameters are the initial sysctls of every namespace, whose ranges are the same.
     """
-    kept_in_guest(guest, tmp_path / "run", ROOT / "tests/support/guest/fast_parameters.py")
+    program = ROOT / "tests/support/guest/fast_parameters.py"
+    kept_in_guest(guest, tmp_path / "run", program, modules="tcp_fast")
     found = json.loads((tmp_path / "run/loaded.json").read_text())
     assert {row["case"]: row["said"][-1] for row in found if row["status"]} == REFUSED
     loaded = [row for row in found if not row["status"]]

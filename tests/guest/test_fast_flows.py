@@ -39,7 +39,8 @@ Samples = Sequence[SimpleNamespace]
 def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Samples]:
     """Return TCP_INFO in each situation."""
     folder = tmp_path_factory.mktemp("guest") / "run"
-    kept_in_guest(guest, folder, ROOT / "tests/support/guest/fast_flows.py")
+    program = ROOT / "tests/support/guest/fast_flows.py"
+    kept_in_guest(guest, folder, program, modules="tcp_fast")
     said: dict[str, list[dict[str, Any]]] = json.loads((folder / "flows.json").read_text())
     return {name: [SimpleNamespace(**each) for each in samples] for name, samples in said.items()}
 

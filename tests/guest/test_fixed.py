@@ -72,9 +72,8 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
         "windows=30,25,30": "windows: 30 is given twice",
     }
     attempts = ("windows=65535,1", *refused)
-    kept_in_guest(
-        guest, folder, ROOT / "tests/support/guest/load_modules.py", "tcp_fixed", *attempts
-    )
+    program = ROOT / "tests/support/guest/load_modules.py"
+    kept_in_guest(guest, folder, program, "tcp_fixed", *attempts, modules="tcp_fixed")
     found = json.loads((folder / "loads.json").read_text())
     assert found["windows=65535,1"]["registers"] == ["fixed1", "fixed65535"]
     for parameter, sentence in refused.items():
@@ -89,7 +88,8 @@ def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
 def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return which user could choose which of our controls, and the results for taken names."""
     folder = tmp_path_factory.mktemp("names") / "run"
-    kept_in_guest(guest, folder, ROOT / "tests/support/guest/control_names.py")
+    program = ROOT / "tests/support/guest/control_names.py"
+    kept_in_guest(guest, folder, program, modules="tcp_*")
     found: dict[str, Any] = json.loads((folder / "names.json").read_text())
     return found
 

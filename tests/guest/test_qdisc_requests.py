@@ -25,5 +25,5 @@ def test_a_qdisc_answers_any_request(guest: Guest, tmp_path: Path, qdisc: str) -
     compile_fuzzer = f"cc -O2 -static -o {folder / 'qdisc_fuzz'} {FUZZ / 'qdisc_fuzz.c'}"
     subprocess.run(compile_fuzzer.split(), check=True)
     arguments = ["/mnt/run/qdisc_fuzz", qdisc, "2", str(REQUESTS)]
-    kept_in_guest(guest, folder, FUZZ / "any_guest.py", *arguments)
+    kept_in_guest(guest, folder, FUZZ / "any_guest.py", *arguments, modules=f"sch_{qdisc}")
     check_fuzzed(folder, qdisc, REQUESTS)

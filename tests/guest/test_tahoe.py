@@ -227,7 +227,8 @@ def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
     with the reordering of any new host, and all flows have ended.
     """
     folder = tmp_path / "run"
-    kept_in_guest(guest, folder, ROOT / "tests/support/guest/tahoe_metrics.py")
+    program = ROOT / "tests/support/guest/tahoe_metrics.py"
+    kept_in_guest(guest, folder, program, modules="tcp_tahoe")
     rows = json.loads((folder / "metrics.json").read_text())
     assert {(row["control"], row["ending"]) for row in rows} == set(product(CONTROLS, ENDINGS))
     for row in rows:
@@ -247,7 +248,8 @@ def test_tcp_tahoe_checks_its_rule(guest: Guest, tmp_path: Path) -> None:
     thresholds = ("ssthresh=paper", "ssthresh=bsd", "ssthresh=half")
     timers = ("timer=linux", "timer=bsd", "timer=bsd4.3")
     program = ROOT / "tests/support/guest/load_modules.py"
-    kept_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *thresholds, *timers)
+    attempts = (*growths, *starts, *thresholds, *timers)
+    kept_in_guest(guest, folder, program, "tcp_tahoe", *attempts, modules="tcp_tahoe")
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}
     assert found["growth=bsd"] == both

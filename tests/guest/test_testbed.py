@@ -20,7 +20,7 @@ def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) ->
     ends; and the module can be unloaded.
     """
     program = ROOT / "tests/support/guest/instruments_in_guest.py"
-    kept_in_guest(guest, tmp_path / "run", program)
+    kept_in_guest(guest, tmp_path / "run", program, modules="twoway_testbed")
     found = json.loads((tmp_path / "run/found.json").read_text())
     assert found["otherwise"] == []
     assert found["ping"].startswith("12 packets captured\n")
@@ -39,7 +39,8 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
 def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what one boot finds about each claim on the module."""
     folder = tmp_path_factory.mktemp("claims") / "run"
-    kept_in_guest(guest, folder, ROOT / "tests/support/guest/testbed_claims_in_guest.py")
+    program = ROOT / "tests/support/guest/testbed_claims_in_guest.py"
+    kept_in_guest(guest, folder, program, modules="twoway_testbed")
     return dict(json.loads((folder / "found.json").read_text()))
 
 

@@ -10,10 +10,13 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 from support.documents import complaints
 from support.guest.in_guest import run_in_guest
@@ -24,7 +27,7 @@ from twoway.contract.folders import disk_bytes
 from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
-from twoway.paths import ROOT
+from twoway.paths import KERNEL_MODULES, ROOT
 from twoway.paths import cache as user_cache
 from twoway.runs import captures, manifest, run
 from twoway.runs.identity import identity
@@ -34,7 +37,11 @@ KEPT = user_cache() / "test-runs"
 # Those that were not used for the longest time go first.
 MOST_BYTES = 3 << 30
 _PACKAGES = Path("/var/lib/dpkg/status")
-_PROGRAMS = (ROOT / "kernel-modules", ROOT / "tests/support/guest")
+# The folders of programs that run in a guest, each with others that they read.
+_PROGRAMS = {
+    KERNEL_MODULES / "tests": (KERNEL_MODULES / "include", KERNEL_MODULES / "tc"),
+    ROOT / "tests/support/guest": (),
+}
 _COLLECTORS = (backend, guest_files, sandbox, uml, captures, manifest, run)
 
 
@@ -129,23 +136,44 @@ def kept_output(print_it: Callable[[], str], *decisive: bytes) -> str:
         return output.read_text()
 
 
-def kept_in_guest(guest: Guest, folder: Path, program: Path, *arguments: str) -> str:
+def kept_in_guest(
+    guest: Guest, folder: Path, program: Path, *arguments: str, modules: str = "*"
+) -> str:
     """Run a program in a guest as `run_in_guest` does, or copy all that it left there before.
 
-    The program may import files of _PROGRAMS alone.
+    The program may read files of one folder of _PROGRAMS, with those beside it, and may load the
+    modules whose names fit a pattern: the guest has no others.
     """
-    sources = (path for tree in _PROGRAMS for path in sorted(tree.rglob("*.*")) if path.is_file())
-    modules = sorted(path.name for path in guest.programs.glob("*.ko"))
-    decisive = [uml.Uml(guest).identify(modules), str(program.relative_to(ROOT)), arguments]
-    hashes = (sha256(path).encode() for path in sources if path.suffix not in {".pyc", ".md"})
-    with _place(json.dumps(decisive).encode(), _PACKAGES.read_bytes(), *hashes) as place:
+    beside = next(tree for tree in _PROGRAMS if program.is_relative_to(tree))
+    sources = (file for tree in (beside, *_PROGRAMS[beside]) for file in sorted(tree.rglob("*.*")))
+    hashes = [sha256(file).encode() for file in sources if file.suffix not in {".pyc", ".md"}]
+    code = [_code(module) for module in sorted(guest.programs.glob(f"{modules}.ko"))]
+    decisive = [uml.Uml(guest).identify([]), str(program.relative_to(ROOT)), arguments, modules]
+    packages = _PACKAGES.read_bytes()
+    with (
+        _place(json.dumps(decisive).encode(), packages, *code, *hashes) as place,
+        TemporaryDirectory() as scratch,
+    ):
         if (place / "run").exists():
             shutil.copytree(place / "run", folder, dirs_exist_ok=True)
         else:
-            run_in_guest(guest, folder, program, *arguments)
+            own = shutil.copytree(guest.programs, Path(scratch, "bin"))
+            for module in {*own.glob("*.ko")} - {*own.glob(f"{modules}.ko")}:
+                module.unlink()
+            Path(scratch).chmod(0o755)  # the sandbox is another user's
+            run_in_guest(replace(guest, programs=own), folder, program, *arguments)
             new = shutil.copytree(folder, place / "new", symlinks=True, dirs_exist_ok=True)
             new.rename(place / "run")
     return (folder / "log/console.txt").read_text(errors="replace")
+
+
+@cache
+def _code(module: Path) -> bytes:
+    """Return a module without the name of the sources of all modules, and what follows from it."""
+    with NamedTemporaryFile() as code:
+        words = ["objcopy", "--remove-section=.note.gnu.build-id", str(module), code.name]
+        subprocess.run(words, check=True)
+        return Path(code.name).read_bytes().replace(module.parent.name.encode(), b"")
 
 
 def remove_old_runs() -> None:

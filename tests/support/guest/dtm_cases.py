@@ -29,7 +29,7 @@ def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[
     """
     for tool in (TDC, YNL):
         shutil.copytree(kernel_tools() / tool, folder / tool)
-    kept_in_guest(guest, folder, CASES / "dtm/dtm_in_guest.py", f"only={only}")
+    kept_in_guest(guest, folder, CASES / "dtm/dtm_in_guest.py", f"only={only}", modules="sch_*")
     results: dict[str, dict[str, str]] = json.loads((folder / "results.json").read_text())
     return results
 

@@ -13,6 +13,7 @@ Trace = list[dict[str, Any]]
 
 def play_scenarios(guest: Guest, folder: Path, prefix: str) -> dict[str, Trace]:
     """Play the scenarios with a prefix in one boot; return each scenario's steps by name."""
-    kept_in_guest(guest, folder, ROOT / "tests/support/guest/scripted_receiver.py", prefix)
+    program = ROOT / "tests/support/guest/scripted_receiver.py"
+    kept_in_guest(guest, folder, program, prefix, modules=f"tcp_{prefix}")
     document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
     return document
