@@ -61,8 +61,8 @@ def add_options_of_scripts(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of guests at once (default: one per processor, %(default)s)",
     )
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit's XML")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write JSON")
+    parser.add_argument("--junit", type=_writable, metavar="FILE", help="also write JUnit's XML")
+    parser.add_argument("--json", type=_writable, metavar="FILE", help="also write JSON")
     add_options(parser, KERNEL, *NEW_RUNS)
 
 
@@ -73,6 +73,15 @@ def _tolerance_us(text: str) -> int:
     if not 1 <= us <= _MOST_US:
         raise argparse.ArgumentTypeError(f'must be from 1us to 4ms, got "{text}"')
     return us
+
+
+def _writable(text: str) -> Path:
+    """Read the name of a file that is written when all has run."""
+    path = Path(text)
+    there = text if path.exists() else f"{path.parent}/"
+    if path.is_dir() or not os.access(there, os.W_OK):
+        raise argparse.ArgumentTypeError(f'must be a file that can be written, got "{text}"')
+    return path
 
 
 def _percent(text: str) -> float:

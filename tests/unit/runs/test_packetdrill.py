@@ -48,6 +48,9 @@ def test_a_file_that_is_no_script_is_refused(tmp_path: Path, content: bytes, sai
         (["--tolerance", "5ms"], 'must be from 1us to 4ms, got "5ms"'),
         (["--tolerance", "0us"], 'must be from 1us to 4ms, got "0us"'),
         (["--percent", "101"], 'must be from 0 to 100, got "101"'),
+        (["--json", "/"], '--json: must be a file that can be written, got "/"'),
+        (["--junit", "/nowhere/a"], 'must be a file that can be written, got "/nowhere/a"'),
+        (["--json", "/etc/passwd/a"], 'must be a file that can be written, got "/etc/passwd/a"'),
     ],
 )
 def test_a_command_that_cannot_be_carried_out(
