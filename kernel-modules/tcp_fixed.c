@@ -29,8 +29,9 @@
  *   timeout the stack sends one segment and awaits its ACK before it uses the window.
  * - What is in flight reaches from snd_una over more than W segments while there are
  *   holes: a window in BSD's sense would stall. The peer's receive window bounds it still.
- * - The sender is never paced. Whether a burst is one large buffer is the interface's
- *   choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro off.
+ * - Only SO_MAX_PACING_RATE paces the sender. Whether a burst is one large buffer is the
+ *   interface's choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro
+ *   off.
  * - The window is all there is to set: snd_cwnd_clamp, and so the route's cwnd, does not
  *   bound it.
  *
@@ -62,8 +63,8 @@ static struct variant *variants;
 static void fixed_init(struct sock *sk)
 {
 	tcp_snd_cwnd_set(tcp_sk(sk), variant_value(sk));
-	/* Not paced: the ACK clock is what is being studied. */
-	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
+	/* Not paced unless the socket asks: the ACK clock is what is being studied. */
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 }
 
 static void fixed_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))

@@ -94,8 +94,9 @@
  *   closes it.
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
  *   quench, w = 1, is the nearest relative. So is a path MTU that shrinks.
- * - The sender is never paced. Whether a burst is one large buffer is the interface's
- *   choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro off.
+ * - Only SO_MAX_PACING_RATE paces the sender. Whether a burst is one large buffer is the
+ *   interface's choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro
+ *   off.
  */
 
 #include <linux/math64.h>
@@ -298,8 +299,8 @@ static void tahoe_init(struct sock *sk)
 	struct tahoe *ca = inet_csk_ca(sk);
 
 	ca->found_reordering = tcp_sk(sk)->reordering;
-	/* Not paced: the ACK clock is what is being studied. */
-	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
+	/* Not paced unless the socket asks: the ACK clock is what is being studied. */
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 	tahoe_timer_init(&ca->timer);
 	tahoe_timer_watch(sk);
 	tahoe_close(sk);

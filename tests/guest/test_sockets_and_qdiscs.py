@@ -17,6 +17,7 @@ from twoway.report.report import analyse_run
 pytestmark = pytest.mark.usefixtures("guest")
 
 BASE = LINUX | {"duration_s": 3}
+PACED = {"socket": {"max_pacing_rate_mbit": 2}}
 
 
 def run_with(folder: Path, socket: dict[str, Any], **fields: Any) -> Path:
@@ -43,18 +44,21 @@ def test_the_largest_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("socket", "hosts"),
+    ("flow", "hosts"),
     [
-        ({"max_pacing_rate_mbit": 2}, {}),
-        ({"max_pacing_rate_mbit": 2}, {"h1": {"qdisc": "fq"}}),
+        (PACED, {}),
+        (PACED | {"congestion": "fixed", "window_packets": 40}, {}),
+        (PACED | {"congestion": "tahoe"}, {}),
+        (PACED, {"h1": {"qdisc": "fq"}}),
         ({}, {"h1": {"qdisc": {"tc": "fq maxrate 2mbit"}}}),
     ],
 )
 def test_pacing_by_socket_and_by_qdisc(
-    tmp_path: Path, socket: dict[str, Any], hosts: dict[str, Any]
+    tmp_path: Path, flow: dict[str, Any], hosts: dict[str, Any]
 ) -> None:
-    """SO_MAX_PACING_RATE, and fq's maxrate, hold a flow below the line's 8 Mbit/s."""
-    assert 1.8 < goodput_mbit(run_with(tmp_path, socket, hosts=hosts)) < 2
+    """SO_MAX_PACING_RATE, and fq's maxrate, hold a flow to 2 Mbit/s and a segment, in 2 s."""
+    rate = goodput_mbit(run_with(tmp_path, {}, flows=[FLOW | flow], hosts=hosts))
+    assert 1.8 < rate < 2 + 1460 * 8e-6 / 2
 
 
 @pytest.mark.parametrize("hosts", [{}, {"h2": {"gro": True}}, {"h1": {"gso": True}}])
