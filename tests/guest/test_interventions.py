@@ -390,13 +390,17 @@ def test_timers_are_reasons(tmp_path: Path, changes: dict[str, Any], reason: str
     assert any(why.startswith(reason) for why in whys)
 
 
-def test_an_interval_outside_the_run_has_a_sentence(tmp_path: Path) -> None:
-    """An interval must lie in the traffic, and end after its start."""
+def test_what_cannot_be_traced_has_a_sentence(tmp_path: Path) -> None:
+    """An interval must lie in the traffic, and a run's file in the folder or on the line."""
     carry_out(write_experiment(tmp_path, TAIL), tmp_path / "results")
     words = ("--results", "results", "--from", "1.5", "--to", "2.5")
     done = twoway("trace", "small.yml", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert "must be 0 <= --from < --to <= 2 s, the end of traffic; got 1.5 and 2.5" in done.stderr
+    (tmp_path / "small.yml").rename(tmp_path / "moved.yml")
+    done = twoway("trace", "small", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "small.yml, which this is a run of, is not in this folder" in done.stderr
 
 
 @pytest.mark.long

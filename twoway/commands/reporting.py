@@ -76,7 +76,9 @@ def repeatable_run(args: argparse.Namespace, named: str | None) -> "tuple[Path, 
     The experiment's file is the one that is named, or the one in the current folder, if any.
     """
     from twoway.backends.registry import backend_for, find_backend
+    from twoway.errors import SpecError
     from twoway.manifest import read_manifest
+    from twoway.paths import experiment_files
     from twoway.runs.finding import find_run
     from twoway.runs.points import load_point
 
@@ -87,6 +89,11 @@ def repeatable_run(args: argparse.Namespace, named: str | None) -> "tuple[Path, 
     for file in (Path(f"{experiment}.yml"), given):
         if file.suffix in {".yml", ".yaml"} and file.is_file():
             name = f"{file}{at}{values}"
+    if name == experiment + at + values and experiment not in experiment_files():
+        raise SpecError(
+            [f"{folder}: {experiment}.yml, which this is a run of, is not in this folder"],
+            f"name the file instead of the folder: PATH/{experiment}.yml",
+        )
     point = load_point(name)
     return folder, point, backend_for(point, find_backend("uml", args.kernel))
 
