@@ -243,7 +243,7 @@ class Connection(_Sent):
     )
     paced: bool = Field(
         default=False,
-        description="true if the application limits its sending, by a kind of traffic",
+        description="true if a kind of traffic or its socket's pacing rate limits its sending",
     )
     connect_ns: Nanoseconds = Field(description="time of its set-up, ns on the plan's clock")
     start_ns: Nanoseconds = Field(description="time of its first data, ns on the plan's clock")

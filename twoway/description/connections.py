@@ -149,7 +149,7 @@ def _connections_of(
             alpha_packets=flow.alpha_packets,
             rate_mbit=traffic.packet_mbit(span) if traffic else None,
             transfer_bytes=transfer_bytes or (traffic.payload_bytes if traffic else None),
-            paced=traffic is not None,
+            paced=traffic is not None or flow.socket.max_pacing_rate_mbit is not None,
             connect_ns=CONNECT_NS if connect == "before" else start_ns,
             start_ns=start_ns,
             stop_ns=START_NS + round(flow.stop_s * 1e9) if flow.stop_s else None,
