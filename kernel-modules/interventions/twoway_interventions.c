@@ -21,15 +21,18 @@
  *	unmark		it leaves with the bits of ECN that it came with
  *	delay		it comes to the qdisc VALUE ns later
  *	duplicate	it comes twice
+ *	reorder		VALUE packets that come later are before it
  *
  * A manager marks what its sender lets it mark, so the packet has ECT inside, and the manager must
  * be one that marks; the law by which it drops goes on as if it had dropped.
  *
- * Two actions are on no packet, but hold from FROM on:
+ * Three actions are on no packet, but hold from FROM on:
  *
  *	limit		the qdisc takes as many packets as VALUE
  *	control		the flow has the congestion control VALUE, after its first packet from
  *			then on
+ *	window		its congestion window is VALUE segments after that packet, and its control
+ *			goes on from there
  *
  * LIMITED is 1 if the qdisc drops what comes when it has sch->limit packets, and only then. The
  * parameter reads as a line for each rule: packets that fitted, packets that had another fate, and
@@ -61,10 +64,11 @@
 #define DELAYED	0x78000000
 
 static const char * const actions[] = {
-	"drop", "keep", "mark", "unmark", "delay", "duplicate", "limit", "control"
+	"drop", "keep", "mark", "unmark", "delay", "duplicate", "reorder", "limit", "control",
+	"window"
 };
 
-enum action { DROP, KEEP, MARK, UNMARK, DELAY, DUPLICATE, LIMIT, CONTROL };
+enum action { DROP, KEEP, MARK, UNMARK, DELAY, DUPLICATE, REORDER, LIMIT, CONTROL, WINDOW };
 
 static struct rule {
 	char interface[IFNAMSIZ];
@@ -79,7 +83,8 @@ static struct rule {
 	u64 first_ns;		/* when it first acted */
 	char value[TCP_CA_NAME_MAX];	/* of the last actions, from delay on */
 	u64 amount;			/* the same as a number */
-	struct sock *sk;		/* of control, until it has another */
+	struct sk_buff *behind;		/* of reorder, until amount packets are before it */
+	struct sock *sk;		/* of control or window */
 	struct work_struct work;
 } rules[MOST_RULES];
 static int count;
@@ -206,6 +211,20 @@ static bool hold(struct sk_buff *skb, u64 ns)
 	return true;
 }
 
+/* Let a packet come after the last of those that are before it. */
+static void come_after(struct hook *hook, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct rule *rule;
+
+	for (rule = rules; rule < rules + count; rule++) {
+		if (!rule->behind || strcmp(rule->interface, hook->interface) || --rule->amount)
+			continue;
+		hook->enqueue(rule->behind, sch, to_free);
+		rule->behind = NULL;
+		rule->acted++;
+	}
+}
+
 static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct hook *hook = hook_of(sch);
@@ -220,6 +239,11 @@ static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 		skb->mark = 0;
 	if (rule && rule->action == DELAY && hold(skb, rule->amount)) {
 		acts(rule, now);
+		return NET_XMIT_SUCCESS;
+	}
+	if (rule && rule->action == REORDER) {
+		rule->behind = skb;
+		rule->first_ns = now;
 		return NET_XMIT_SUCCESS;
 	}
 	if (rule && rule->action == DUPLICATE)
@@ -248,6 +272,7 @@ static int enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_f
 	ret = hook->enqueue(skb, sch, to_free);
 	if (twin)
 		hook->enqueue(twin, sch, to_free);
+	come_after(hook, sch, to_free);
 	sch->limit = own;
 	return ret;
 }
@@ -268,13 +293,21 @@ static struct sk_buff *dequeue(struct Qdisc *sch)
 }
 
 /* As setsockopt() does, right after the packet: a process may wait for the socket's lock. */
-static void set_control(struct work_struct *work)
+static void change_socket(struct work_struct *work)
 {
 	struct rule *rule = container_of(work, struct rule, work);
 	struct sock *sk = rule->sk;
+	int err = 0;
 
-	if (!sk->sk_prot->setsockopt(sk, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(rule->value),
-				     strlen(rule->value)))
+	if (rule->action == WINDOW) {
+		lock_sock(sk);
+		tcp_snd_cwnd_set(tcp_sk(sk), rule->amount);
+		release_sock(sk);
+	} else {
+		err = sk->sk_prot->setsockopt(sk, SOL_TCP, TCP_CONGESTION,
+					      KERNEL_SOCKPTR(rule->value), strlen(rule->value));
+	}
+	if (!err)
 		acts(rule, ktime_get_real_ns());
 	sock_put(sk);
 }
@@ -290,7 +323,7 @@ static void on_send(void *unused, struct sk_buff *skb)
 		return;
 	seen = look(skb);
 	for (rule = rules; rule < rules + count; rule++) {
-		if (rule->action != CONTROL || rule->sk || rule->from_port != seen.source ||
+		if (rule->action < CONTROL || rule->sk || rule->from_port != seen.source ||
 		    !fits(rule, &seen, now))
 			continue;
 		rule->fitted++;
@@ -343,7 +376,7 @@ static int rule_read(const char *text, struct rule *rule)
 		   &rule->limited, &rule->from_port, &rule->to_port, &rule->sequence,
 		   &rule->from_ns, &rule->until_ns, &rule->number, rule->value) != 10)
 		return -EINVAL;
-	INIT_WORK(&rule->work, set_control);
+	INIT_WORK(&rule->work, change_socket);
 	if (kstrtou64(rule->value, 10, &rule->amount))
 		rule->amount = 0;
 	for (rule->action = 0; rule->action < ARRAY_SIZE(actions); rule->action++)
@@ -383,11 +416,11 @@ static int __init interventions_init(void)
 
 	rtnl_lock();
 	for (i = 0; i < count && !err; i++)
-		if (rules[i].action != CONTROL)
+		if (rules[i].action < CONTROL)
 			err = hook_into(rules[i].interface);
 	rtnl_unlock();
 	for (i = 0; i < count && !err; i++)
-		if (rules[i].action == CONTROL) {
+		if (rules[i].action >= CONTROL) {
 			for_each_kernel_tracepoint(attach, NULL);
 			break;
 		}

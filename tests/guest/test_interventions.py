@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from support.guides import carry_out_lines, listing
@@ -124,7 +125,7 @@ def test_one_packet_gets_or_loses_a_mark(tmp_path: Path) -> None:
 
 
 def test_a_link_delivers_one_packet_late_or_twice(tmp_path: Path) -> None:
-    """A packet comes to its host 7 ms later than without the intervention, or it comes twice."""
+    """A packet comes 7 ms later than without the intervention, or twice, or behind five others."""
     before = _run(tmp_path, FILLS)
     came = before.connections["one"].arrived.data()
     sequence = _sequences(before, came)[9]
@@ -137,7 +138,11 @@ def test_a_link_delivers_one_packet_late_or_twice(tmp_path: Path) -> None:
     twice = _run(tmp_path, FILLS, {"duplicate": named})
     arrived = twice.connections["one"].arrived.data()
     assert _sequences(twice, arrived).count(sequence) == 2
-    for after in (late, twice):
+    overtaken = _run(tmp_path, FILLS, {"reorder": {**named, "by_packets": 5}})
+    arrived = overtaken.connections["one"].arrived.data()
+    row = _sequences(overtaken, arrived).index(sequence)
+    assert _sequences(overtaken, arrived)[row - 5 : row] == _sequences(before, came)[10:15]
+    for after in (late, twice, overtaken):
         assert _did(after).equal_until_ns < came.time_ns[9]
         assert {row.verdict for row in compute(after).fidelity} == {Verdict.PASS}
 
@@ -167,6 +172,10 @@ def test_an_event_of_a_law_or_of_chance_is_averted(tmp_path: Path, forward: Any)
 @pytest.mark.parametrize(
     ("intervention", "problem"),
     [
+        (
+            {"reorder": {"flow": "one", "packet": 50, "by_packets": 9999}},
+            "interventions.0.reorder: packet 50 of one: fewer packets come to the link after it",
+        ),
         (
             {"keep": {"flow": "one", "sequence": 3}},
             "interventions.0.keep: the first packet of one with the sequence number 3 does not",
@@ -199,6 +208,36 @@ def test_two_interventions_on_one_packet_have_a_sentence(tmp_path: Path) -> None
     both = ({"delay": {"flow": "one", "by_ms": 1}}, {"duplicate": {"flow": "one"}})
     with pytest.raises(RunError, match=r"^interventions.1.duplicate: .* above has this packet"):
         _run(tmp_path, {**FILLS, "duration_s": 1.1}, *both)
+
+
+def test_links_flows_and_windows_change_at_their_times(tmp_path: Path) -> None:
+    """A rate, a delay and a window change, a flow starts and another stops: each when it is asked.
+
+    Before the first of them the captures are those of the run without interventions.
+    """
+    document = {**FILLS, "flows": [FLOW, {**FLOW, "name": "two", "start_s": 1.7}]}
+    after = _run(
+        tmp_path,
+        document,
+        {"start": {"flow": "two", "at_s": 0.4}},
+        {"stop": {"flow": "two", "at_s": 0.8}},
+        {"link": {"direction": "forward", "rate_mbit": 3, "delay_ms": 30, "at_s": 1.2}},
+        {"window": {"flow": "one", "packets": 2, "at_s": 1.5}},
+    )
+    assert _did(after).equal_until_ns == START_NS + 400_000_000
+    one, two = (after.connections[name] for name in ("one", "two"))
+    times_s = (two.sent.data().time_ns - START_NS) / 1e9
+    assert 0.4 <= times_s.min() < 0.45  # its handshake comes first
+    assert 0.7 < times_s.max() < 0.8
+    left_ns = np.sort(after.queues["forward"].passed.left_ns)
+    late_ns = left_ns[left_ns > START_NS + 1_250_000_000][:20]
+    assert {*np.diff(late_ns).tolist()} == {1514 * 8 * 1000 // 3, 1514 * 8 * 1000 // 3 + 1}
+    came_ns = one.arrived.data().time_ns - 30_000_000
+    assert [*came_ns[came_ns > START_NS + 1_250_000_000][:20]] == pytest.approx([*late_ns], abs=1e3)
+    (changed_ns,) = (e.time_ns for e in _did(after).happened if e.what.startswith("window 2 of"))
+    sent_ns = one.sent.data().time_ns
+    # ACKs come each 8 ms; each shrinks the flight by two segments, and the window grows from 2.
+    assert sent_ns[sent_ns > changed_ns][0] - changed_ns > 20_000_000
 
 
 def test_a_sysctl_changes_at_its_time(tmp_path: Path) -> None:

@@ -1,20 +1,22 @@
 """Interventions: other fates of single packets, and settings that change during the traffic."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
-from twoway.contract.network import CHANGE_NS, Connection, whole_ns
+from twoway.contract.network import CHANGE_NS, START_NS, Connection, DatagramFlow, whole_ns
 from twoway.description.congestion import KERNELS_OWN
 from twoway.description.graph import Graph, PlacedQueue
 from twoway.description.stack import RouterSettings
 from twoway.description.sysctls import Sysctls
+from twoway.links.delay import ChangingDelay, Milliseconds
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
 from twoway.links.element import Delay
 from twoway.links.loss import Loss
+from twoway.links.rate import Mbit, Rate
 from twoway.messages import suggest
 
 
@@ -50,6 +52,14 @@ class LatePacket(PacketName):
     by_ms: Annotated[float, Field(gt=0, le=10_000)] = Field(description="the time, ms")
 
 
+class OvertakenPacket(PacketName):
+    """A packet, and how many later ones are before it."""
+
+    by_packets: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        description="number of later packets at the link that are before it"
+    )
+
+
 class HostSysctls(Model):
     """Sysctls of a host, from a time on."""
 
@@ -66,17 +76,51 @@ class QueueLimit(Model):
     at_s: Positive = Field(description="time of the change, after the traffic's start")
 
 
-class FlowControl(Model):
-    """Another congestion control of a connection, from a time on."""
+class FlowTime(Model):
+    """Another time at which a flow starts or stops."""
+
+    flow: Name = Field(description="a connection or a UDP flow, as in metrics")
+    at_s: NonNegative = Field(description="its new time, after the traffic's start")
+
+
+class _OfConnection(Model):
+    """A setting of a connection, from a time on."""
 
     flow: Name = Field(description="a connection, as in metrics")
+    at_s: Positive = Field(
+        description="time of the change, after the traffic's start: the next packet is the last of "
+        "the old setting"
+    )
+
+
+class FlowControl(_OfConnection):
+    """Another congestion control of a connection, from a time on."""
+
     congestion: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,15}$")] = Field(
         description="a congestion control that is part of the kernel"
     )
-    at_s: Positive = Field(
-        description="time of the change, after the traffic's start: the next packet is the last of "
-        "the old control"
+
+
+class FlowWindow(_OfConnection):
+    """Another congestion window of a connection, at a time."""
+
+    packets: Annotated[int, Field(ge=1, le=10**6)] = Field(
+        description="the window, from which the congestion control goes on, segments"
     )
+
+
+class LinkChange(Model):
+    """Another rate or delay of a link, from a time on."""
+
+    direction: Name = Field(description="a direction of the profile")
+    rate_mbit: Mbit | None = Field(
+        default=None,
+        description="its new rate, which holds for the packet in transmission, too; 0: an outage",
+    )
+    delay_ms: Milliseconds | None = Field(
+        default=None, description="its new delay, of packets that leave the queue from then on"
+    )
+    at_s: Positive = Field(description="time of the change, after the traffic's start")
 
 
 class Intervention(Model):
@@ -100,11 +144,20 @@ class Intervention(Model):
     duplicate: PacketName | None = Field(
         default=None, description="the link behind the queue delivers it twice"
     )
+    reorder: OvertakenPacket | None = Field(
+        default=None, description="the link behind the queue delivers later packets before it"
+    )
     set: HostSysctls | None = Field(default=None, description="a host gets other sysctls")
     limit: QueueLimit | None = Field(default=None, description="a queue gets another limit")
     control: FlowControl | None = Field(
         default=None, description="a connection gets another congestion control"
     )
+    window: FlowWindow | None = Field(
+        default=None, description="a connection gets another congestion window"
+    )
+    link: LinkChange | None = Field(default=None, description="a link gets another rate or delay")
+    start: FlowTime | None = Field(default=None, description="a flow starts at another time")
+    stop: FlowTime | None = Field(default=None, description="a flow stops at another time")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -143,7 +196,7 @@ def loses_at_random(direction: Direction) -> bool:
 
 
 # The actions of a link, behind its queue.
-BEHIND = ("delay", "duplicate")
+BEHIND = ("delay", "duplicate", "reorder")
 
 
 class Place(NamedTuple):
@@ -188,11 +241,13 @@ class Surroundings(NamedTuple):
 
     Attributes:
         ecn: some flows have ECN.
+        datagrams: the UDP flows.
     """
 
     duration_s: float
     ecn: bool
     connections: Mapping[str, Connection]
+    datagrams: Mapping[str, DatagramFlow]
     graph: Graph
     directions: Mapping[str, Direction]
 
@@ -200,17 +255,116 @@ class Surroundings(NamedTuple):
 def intervention_problems(asked: Sequence[Intervention], of: Surroundings) -> Iterator[str]:
     """List interventions in what an experiment does not have, each after its field."""
     for number, each in enumerate(asked):
-        if found := each.packet:
-            action, named = found
-            problems = [*_place_problems(action, named, of), *_time_problems(named, of)]
-            yield from (f"interventions.{number}.{action}{problem}" for problem in problems)
-        elif each.set:
-            yield from (f"interventions.{number}.set{p}" for p in _host_problems(each.set, of))
-        elif each.limit:
-            yield from (f"interventions.{number}.limit{p}" for p in _limit_problems(each.limit, of))
-        elif each.control:
-            wrong = _control_problems(each.control, of)
-            yield from (f"interventions.{number}.control{problem}" for problem in wrong)
+        (action,) = each.model_fields_set
+        problems = [*_problems(each, of), *_order_problems(each, asked, of)]
+        yield from (f"interventions.{number}.{action}{problem}" for problem in problems)
+
+
+def _problems(asked: Intervention, of: Surroundings) -> Iterator[str]:
+    """List what an intervention names and an experiment does not have, each after its action."""
+    if found := asked.packet:
+        yield from _place_problems(*found, of)
+        yield from _time_problems(found[1], of)
+    elif asked.set:
+        yield from _host_problems(asked.set, of)
+    elif asked.limit:
+        yield from _limit_problems(asked.limit, of)
+    elif asked.link:
+        yield from _link_problems(asked.link, of)
+    elif change := asked.control or asked.window:
+        yield from _no_flow(change.flow, of.connections)
+        if isinstance(change, FlowControl) and change.congestion not in KERNELS_OWN:
+            guess, known = suggest(change.congestion, KERNELS_OWN), ", ".join(KERNELS_OWN)
+            yield f'.congestion: no control "{change.congestion}" of the kernel{guess}; {known}'
+        yield from _late(change.at_s, of)
+    elif then := asked.start or asked.stop:
+        yield from _no_flow(then.flow, {**of.connections, **of.datagrams})
+        yield from _late(then.at_s, of)
+
+
+def _order_problems(
+    asked: Intervention, every: Sequence[Intervention], of: Surroundings
+) -> Iterator[str]:
+    """Tell that a flow would stop before its start, with all interventions."""
+    then = asked.start or asked.stop
+    if not then or not (flow := of.connections.get(then.flow) or of.datagrams.get(then.flow)):
+        return
+    times = flow.model_copy(update=changed_times(flow, every))
+    start_s = (times.start_ns - START_NS) / 1e9
+    stop_s = of.duration_s if times.stop_ns is None else (times.stop_ns - START_NS) / 1e9
+    if start_s >= stop_s:
+        yield (
+            f".at_s: {then.flow} would start at {start_s:g} and stop at {stop_s:g} s, "
+            f"got {then.at_s:g}"
+        )
+
+
+def _no_flow(name: str, known: Mapping[str, Any]) -> Iterator[str]:
+    if name not in known:
+        yield f'.flow: no connection "{name}"{suggest(name, known)}; there are {", ".join(known)}'
+
+
+def _link_problems(change: LinkChange, of: Surroundings) -> Iterator[str]:
+    direction = of.directions.get(change.direction)
+    if direction is None:
+        known = ", ".join(of.directions)
+        yield f'.direction: no direction "{change.direction}"; there are {known}'
+    elif change.rate_mbit is None and change.delay_ms is None:
+        yield ": needs a rate_mbit or a delay_ms"
+    elif change.rate_mbit is not None and not _may_change_rate(direction):
+        yield (
+            f".rate_mbit: {change.direction} must be a drop-tail queue with a rate_mbit at which a "
+            "byte takes whole ns (such as 2, 8 or 10, not 3), or a rate.schedule without repeat_s"
+        )
+    elif change.delay_ms is not None and not _may_change_delay(direction):
+        yield f".delay_ms: the delays of {change.direction} repeat"
+    yield from _late(change.at_s, of)
+
+
+def _may_change_rate(direction: Direction) -> bool:
+    """Tell whether a table of rates has the same packets as a direction until its first change."""
+    if shaper := direction.rate_shaper:
+        return isinstance(shaper, Rate) and bool(shaper.schedule) and not shaper.repeat_s
+    return direction.manager is None and not 8_000_000_000 % round(direction.start_mbit * 1e6)
+
+
+def _may_change_delay(direction: Direction) -> bool:
+    delay = direction.elements.find(Delay)
+    return delay is None or (isinstance(delay, ChangingDelay) and not delay.repeat_s)
+
+
+def changed_directions(
+    directions: Mapping[str, Direction], asked: Sequence[Intervention]
+) -> dict[str, Direction]:
+    """Return links with the rates and delays of interventions, as tables by time."""
+    found = dict(directions)
+    for change in sorted((each.link for each in asked if each.link), key=lambda each: each.at_s):
+        link, fields = found[change.direction], dict[str, Any]()
+        if change.rate_mbit is not None:
+            rate = link.elements.find(Rate)
+            steps = (rate and rate.schedule) or [(0, link.start_mbit)]
+            steps = [*(s for s in steps if s[0] < change.at_s), (change.at_s, change.rate_mbit)]
+            fields |= {"rate_mbit": None, "rate": Rate(schedule=steps)}
+        if change.delay_ms is not None:
+            delay = link.elements.find(ChangingDelay)
+            trips = delay.schedule if delay else [(0, link.delay_ms or 0)]
+            trips = [*(s for s in trips if s[0] < change.at_s), (change.at_s, change.delay_ms)]
+            fields |= {"delay_ms": None, "delay": ChangingDelay(schedule=trips)}
+        found[change.direction] = link.model_copy(update=fields)
+    return found
+
+
+def changed_times(flow: Connection | DatagramFlow, asked: Sequence[Intervention]) -> dict[str, int]:
+    """Return the times of a flow that interventions change, by field, ns on the plan's clock."""
+    found: dict[str, int] = {}
+    for each in asked:
+        if (begin := each.start) and begin.flow == flow.name:
+            found["start_ns"] = START_NS + whole_ns(begin.at_s)
+            if isinstance(flow, Connection) and flow.connect_ns == flow.start_ns:
+                found["connect_ns"] = found["start_ns"]
+        elif (end := each.stop) and end.flow == flow.name:
+            found["stop_ns"] = START_NS + whole_ns(end.at_s)
+    return found
 
 
 def _limit_problems(change: QueueLimit, of: Surroundings) -> Iterator[str]:
@@ -220,16 +374,6 @@ def _limit_problems(change: QueueLimit, of: Surroundings) -> Iterator[str]:
         yield f'.queue: no queue "{change.queue}"; there are {names}'
     elif not drops_when_full_alone(of.directions[queue.direction]):
         yield f".queue: {queue.name} is no drop-tail queue"
-    yield from _late(change.at_s, of)
-
-
-def _control_problems(change: FlowControl, of: Surroundings) -> Iterator[str]:
-    if change.flow not in of.connections:
-        guess, known = suggest(change.flow, of.connections), ", ".join(of.connections)
-        yield f'.flow: no connection "{change.flow}"{guess}; there are {known}'
-    if change.congestion not in KERNELS_OWN:
-        guess, known = suggest(change.congestion, KERNELS_OWN), ", ".join(KERNELS_OWN)
-        yield f'.congestion: no control "{change.congestion}" of the kernel{guess}; {known}'
     yield from _late(change.at_s, of)
 
 
@@ -260,8 +404,7 @@ def route_problems(routers: Mapping[str, RouterSettings], of: Surroundings) -> I
 
 def _place_problems(action: str, named: PacketName, of: Surroundings) -> Iterator[str]:
     if named.flow and named.flow not in of.connections:
-        guess, known = suggest(named.flow, of.connections), ", ".join(of.connections)
-        yield f'.flow: no connection "{named.flow}"{guess}; there are {known}'
+        yield from _no_flow(named.flow, of.connections)
         return
     queue = queue_of(named, of)
     if queue is None:
@@ -287,6 +430,8 @@ def _time_problems(named: PacketName, of: Surroundings) -> Iterator[str]:
     latest, field = named.from_s, "from_s"
     if named.until_s is not None:
         latest, field = named.until_s, "until_s"
+        if isinstance(named, OvertakenPacket):
+            yield f".until_s: not with reorder, got {named.until_s:g}"
         if named.packet != 1:
             yield f".packet: not with until_s, got {named.packet}"
         if named.until_s <= named.from_s:

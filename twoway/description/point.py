@@ -4,8 +4,8 @@ import glob
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,13 @@ from twoway.description.connections import make_connections, make_datagram_flows
 from twoway.description.experiment import Experiment, Flow, Named, Profile
 from twoway.description.figures import figure_problems
 from twoway.description.graph import Graph
-from twoway.description.interventions import Surroundings, intervention_problems, route_problems
+from twoway.description.interventions import (
+    Surroundings,
+    changed_directions,
+    changed_times,
+    intervention_problems,
+    route_problems,
+)
 from twoway.description.matrix import (
     AxisValues,
     changes,
@@ -49,6 +55,7 @@ from twoway.description.reading import (
 )
 from twoway.description.referred import find_topology, in_experiment, profile_source
 from twoway.description.repetitions import at_matrix, repeated_points, split
+from twoway.description.rules import profile_problems
 from twoway.description.statements import said_at
 from twoway.description.suite import find_row, rows_of_suite
 from twoway.description.topology import load_topology
@@ -113,9 +120,23 @@ class Point:
     @property
     def surroundings(self) -> Surroundings:
         """The parts of the experiment that interventions may name."""
-        named = {connection.name: connection for connection in self.connections}
-        chosen, directions = self.experiment, self.profile.directions
-        return Surroundings(chosen.duration_s, chosen.has_ecn, named, self.graph, directions)
+        return _surroundings(
+            self.experiment, self.connections, self.datagrams, self.graph, self.profile
+        )
+
+    @property
+    def changed(self) -> "Point":
+        """This point with the links and times of flows that its interventions give it."""
+        asked = self.experiment.interventions
+        directions = changed_directions(self.profile.directions, asked)
+        return replace(
+            self,
+            profile=self.profile.model_copy(update={"directions": directions}),
+            connections=tuple(
+                c.model_copy(update=changed_times(c, asked)) for c in self.connections
+            ),
+            datagrams=tuple(d.model_copy(update=changed_times(d, asked)) for d in self.datagrams),
+        )
 
     def mtu_of(self, interface: Interface) -> int | None:
         """Return the MTU of the link into which an interface sends, if it has its own."""
@@ -332,14 +353,13 @@ def make_point(
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)
     queues, directions = graph.placed_queues, profile.directions
-    named = {connection.name: connection for connection in connections}
-    around = Surroundings(experiment.duration_s, experiment.has_ecn, named, graph, directions)
+    around = _surroundings(experiment, connections, datagrams, graph, profile)
     problems = own_qdisc_problems(profile, graph, experiment) + gso_problems(profile, experiment)
     problems += (
         *intervention_problems(experiment.interventions, around),
         *route_problems(experiment.routers, around),
     )
-    if problems:
+    if problems := problems or _changed_link_problems(experiment, profile, graph):
         raise SpecError([f"{where}: {each}" for each in problems])
     channels = [q.name for q in queues if directions[q.direction].elements.contains(Channel)]
     known = metric_names(
@@ -379,6 +399,35 @@ def make_point(
         flows={connection.name: flow for connection, flow in made},
         own_modules=source.own_modules(experiment),
         files=source.program_files(experiment),
+    )
+
+
+def _changed_link_problems(experiment: Experiment, profile: Profile, graph: Graph) -> list[str]:
+    """List problems of links after interventions: a link that changes has rules of its own."""
+    if not any(each.link for each in experiment.interventions):
+        return []
+    links = changed_directions(profile.directions, experiment.interventions)
+    changed = profile.model_copy(update={"directions": links})
+    problems = profile_problems(changed) + placement_problems(changed, graph)
+    problems += setting_problems(changed, experiment)
+    return [f"interventions: with their changes of links: {each}" for each in problems]
+
+
+def _surroundings(
+    experiment: Experiment,
+    connections: Sequence[Connection],
+    datagrams: Sequence[DatagramFlow],
+    graph: Graph,
+    profile: Profile,
+) -> Surroundings:
+    """Collect the parts of an experiment that interventions may name."""
+    return Surroundings(
+        experiment.duration_s,
+        experiment.has_ecn,
+        {connection.name: connection for connection in connections},
+        {flow.name: flow for flow in datagrams},
+        graph,
+        profile.directions,
     )
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.contract.plan import Copy, LoadModule, Plan, TimedCommand
 from twoway.description.interventions import (
+    FlowControl,
     Intervention,
     LatePacket,
+    OvertakenPacket,
     PacketName,
     places_of,
     queue_of,
@@ -56,11 +58,12 @@ def _rules(point: Point, asked: Intervention) -> Iterator[str]:
         assert queue is not None
         words = ("limit", queue.interface.name, 1, 0, 0, 0, _ns(change.at_s), 0, 1)
         yield "/".join(map(str, (*words, change.packets)))
-    elif then := asked.control:
+    elif then := asked.control or asked.window:
         flow = around.connections[then.flow]
         ports, at_ns = (flow.source_port, flow.port), _ns(then.at_s)
-        named = ("control", flow.source_interface, 0, *ports, 0, at_ns, 0, 1, then.congestion)
-        yield "/".join(map(str, named))
+        (action,) = asked.model_fields_set
+        new = then.congestion if isinstance(then, FlowControl) else then.packets
+        yield "/".join(map(str, (action, flow.source_interface, 0, *ports, 0, at_ns, 0, 1, new)))
     elif found := asked.packet:
         action, packet = found
         sender, queue = around.connections.get(packet.flow or ""), queue_of(packet, around)
@@ -72,7 +75,11 @@ def _rules(point: Point, asked: Intervention) -> Iterator[str]:
             _ns(packet.until_s) if packet.until_s else 0,
             packet.packet,
         )
-        value = whole_ns(packet.by_ms / 1e3) if isinstance(packet, LatePacket) else "-"
+        value: int | str = "-"
+        if isinstance(packet, LatePacket):
+            value = whole_ns(packet.by_ms / 1e3)
+        elif isinstance(packet, OvertakenPacket):
+            value = packet.by_packets
         for place in places_of(action, queue, around):
             yield "/".join(map(str, (action, place.interface, int(place.limited), *fields, value)))
 

@@ -47,6 +47,7 @@ def build_plan(
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
         in_kernel: True if twoway_testbed captures and samples unless the experiment says otherwise.
     """
+    point = point.changed
     chosen = point.experiment
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"

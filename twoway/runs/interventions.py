@@ -15,6 +15,9 @@ from twoway.contract.files import open_run_file, read_run_file
 from twoway.contract.network import START_NS, whole_ns
 from twoway.description.interventions import (
     FlowControl,
+    FlowWindow,
+    Intervention,
+    LinkChange,
     PacketName,
     QueueLimit,
     places_of,
@@ -23,7 +26,8 @@ from twoway.description.interventions import (
 from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.manifest import Happened, Intervened
-from twoway.plan.interventions import OUTCOMES
+from twoway.plan.interventions import OUTCOMES, packet_interventions
+from twoway.plan.timing import stop_ns
 
 # The consequence of a setting in force that no packet meets.
 NOTHING = "changes nothing from then on"
@@ -33,6 +37,7 @@ _OUTCOME = re.compile(r"(\d{1,19}) (\d{1,19}) (\d{1,19})")
 _MOOT = {
     "delay": "the guest's memory is full",
     "duplicate": "the guest's memory is full",
+    "reorder": "fewer packets come to the link after it",
     "drop": "the queue is full when it comes, and drops it itself",
     "keep": "the queue does not drop it, or drops it for another reason than its law",
     "mark": "it has a mark already, its sender does not know ECN, or the queue drops it",
@@ -60,12 +65,11 @@ def follow_interventions(
     Raises: RunError if an intervention did not happen, or if the captures differ before the first.
     """
     happened, problems = [], []
-    in_kernel = any(not each.set for each in point.experiment.interventions)
-    lines = iter(_outcomes(folder) if in_kernel else ())
+    lines = iter(_outcomes(folder) if packet_interventions(point) else ())
     for number, each in enumerate(point.experiment.interventions):
         if found := each.packet:
             action, packet = found
-            fitted, acted, first_ns = _sum(lines, point, action, packet)
+            fitted, acted, first_ns = _sum(lines, point.changed, action, packet)
             what = f"interventions.{number}.{action}"
             if acted:
                 text = f"{action} {in_words(packet)}"
@@ -76,12 +80,9 @@ def follow_interventions(
             else:
                 also = ", or an intervention above has this packet" if number else ""
                 problems.append(f"{what}: {in_words(packet)}: {_MOOT[action]}{also}")
-        elif each.set:
-            values = ", ".join(f"{name}={value}" for name, value in each.set.sysctls.items())
-            at_ns = START_NS + whole_ns(each.set.at_s)
-            text = f"set {values} at {each.set.host}"
-            happened.append(Happened(what=text, packets=0, time_ns=at_ns))
-        elif change := each.limit or each.control:
+        elif each.set or each.link or each.start or each.stop:
+            happened.append(_planned(each, point))
+        elif change := each.limit or each.control or each.window:
             _, acted, first_ns = next(lines, (0, 0, 0))
             (what,) = each.model_fields_set
             text = _in_force(change)
@@ -96,11 +97,37 @@ def follow_interventions(
     return Intervened(original=original.name, equal_until_ns=until_ns, happened=tuple(happened))
 
 
-def _in_force(change: QueueLimit | FlowControl) -> str:
+def _planned(asked: Intervention, point: Point) -> Happened:
+    """Describe a change that the plan has: a sysctl, a link, a flow's start or end."""
+    if change := asked.set or asked.link:
+        at_ns = START_NS + whole_ns(change.at_s)
+        if isinstance(change, LinkChange):
+            rate, delay = change.rate_mbit, change.delay_ms
+            words = [f"{rate:g} Mbit/s"] if rate is not None else []
+            words += [f"a delay of {delay:g} ms"] if delay is not None else []
+            text = f"link {change.direction} with {' and '.join(words)}"
+        else:
+            values = ", ".join(f"{name}={value}" for name, value in change.sysctls.items())
+            text = f"set {values} at {change.host}"
+        return Happened(what=text, packets=0, time_ns=at_ns)
+    then, (action,) = asked.start or asked.stop, asked.model_fields_set
+    assert then is not None
+    around = point.surroundings
+    flow = around.connections.get(then.flow) or around.datagrams[then.flow]
+    was_ns = flow.start_ns if asked.start else flow.stop_ns
+    at_ns = min(START_NS + whole_ns(then.at_s), was_ns or stop_ns(point))
+    return Happened(what=f"{action} {then.flow} at {then.at_s:.9g} s", packets=0, time_ns=at_ns)
+
+
+def _in_force(change: QueueLimit | FlowControl | FlowWindow) -> str:
     """Write a setting that holds from a time on."""
     if isinstance(change, QueueLimit):
-        return f"limit {change.packets} of {change.queue} from {change.at_s:.9g} s on"
-    return f"control {change.congestion} of {change.flow} from {change.at_s:.9g} s on"
+        what = f"limit {change.packets} of {change.queue}"
+    elif isinstance(change, FlowWindow):
+        what = f"window {change.packets} of {change.flow}"
+    else:
+        what = f"control {change.congestion} of {change.flow}"
+    return f"{what} from {change.at_s:.9g} s on"
 
 
 def _sum(

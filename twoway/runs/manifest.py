@@ -81,7 +81,7 @@ def build_manifest(
 
     Raises: RunError if an artifact of the plan is missing.
     """
-    clocks = _clocks(folder)
+    point, clocks = point.changed, _clocks(folder)
     files = _files(plan, folder)
     return Manifest(
         **dict(describe(point)),
@@ -124,6 +124,7 @@ def build_manifest(
 
 def describe(point: Point) -> Described:
     """Describe the experiment in a manifest, independent of backend and run."""
+    profile = point.changed.profile.model_dump(by_alias=True, mode="json")
     return Described(
         experiment=Experiment.model_validate({"id": point.id, **spec_document(point)}),
         point=point.values,
@@ -133,7 +134,7 @@ def describe(point: Point) -> Described:
             steady_ns=START_NS + round(point.experiment.warm_up_s * 1e9),
             stop_ns=stop_ns(point),
         ),
-        profile=Profile.model_validate(point.profile.model_dump(by_alias=True, mode="json")),
+        profile=Profile.model_validate(profile),
     )
 
 

@@ -178,11 +178,13 @@ def _change(first: Asked, second: Asked, differ: Sequence[tuple[str, Any]]) -> _
         direction = path.split(".")[-2]
         queues = [q.name for q in first.point.graph.placed_queues if q.direction == direction]
         return _Change(text, tuple({"limit": {"queue": q, "packets": new}} for q in queues))
+    if field in ("rate_mbit", "delay_ms"):
+        return _Change(text, ({"link": {"direction": path.split(".")[-2], field: new}},))
     if changed := _sysctls(first, second):
         return _Change(text, tuple({"set": {"host": h, "sysctls": s}} for h, s in changed.items()))
     raise UsageError(
         f"{both} differ in {path}, which cannot change during a run",
-        "a control, the limit of a drop-tail queue, or a setting of the stack that is a sysctl can",
+        "a control, a drop-tail queue's limit, a rate, a delay, or a sysctl of the stack can",
     )
 
 

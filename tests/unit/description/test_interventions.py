@@ -10,7 +10,10 @@ from twoway.contract.plan import Copy, LoadModule
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-ACTIONS = "drop, keep, mark, unmark, delay, duplicate, set, limit, control"
+ACTIONS = (
+    "drop, keep, mark, unmark, delay, duplicate, reorder, set, limit, control, window, link, "
+    "start, stop"
+)
 KEEP = {"keep": {"flow": "one"}}
 LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
 
@@ -62,6 +65,28 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
             '0.control.congestion: no control "rino" of the kernel; did you mean "reno"?',
         ),
         (
+            {"reorder": {"flow": "one", "until_s": 1, "by_packets": 2}},
+            "0.reorder.until_s: not with reorder, got 1",
+        ),
+        (
+            {"window": {"flow": "onne", "packets": 9, "at_s": 1}},
+            '0.window.flow: no connection "onne"; did you mean "one"?',
+        ),
+        (
+            {"link": {"direction": "up", "rate_mbit": 9, "at_s": 1}},
+            '0.link.direction: no direction "up"; there are forward, reverse',
+        ),
+        ({"link": {"direction": "forward", "at_s": 1}}, "0.link: needs a rate_mbit or a delay_ms"),
+        (
+            {"link": {"direction": "forward", "rate_mbit": 0, "at_s": 1}},
+            "with their changes of links: directions.forward.rate.schedule.1: the last rate",
+        ),
+        ({"start": {"flow": "two", "at_s": 1}}, '0.start.flow: no connection "two"'),
+        (
+            {"stop": {"flow": "one", "at_s": 0}},
+            "0.stop.at_s: one would start at 0 and stop at 0 s, got 0",
+        ),
+        (
             {},
             f"0: takes one of {ACTIONS}; got none",
         ),
@@ -77,7 +102,7 @@ def test_a_mistake_has_a_sentence(
     """An intervention in what the experiment does not have is named with field and value."""
     path = write_experiment(tmp_path, {**LINUX, "interventions": [intervention]})
     (found,) = problems_of(str(path))
-    assert found.startswith(f"interventions.{problem}")
+    assert found.startswith((f"interventions.{problem}", f"interventions: {problem}"))
 
 
 @pytest.mark.parametrize(
@@ -102,6 +127,23 @@ def test_a_manager_keeps_what_it_can_mark(
         "dropping it"
     )
     assert problems_of(str(path)) == ([] if kept else [sentence])
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"rate_mbit": 3},  # netem rounds times at such a rate
+        {"rate_mbit": 8, "aqm": "codel"},
+        {"rate": {"schedule": [[0, 8], [1, 4]], "repeat_s": 2}},
+    ],
+)
+def test_a_rate_changes_where_a_table_has_the_same_packets(tmp_path: Path, link: Any) -> None:
+    """The rate of a link is refused if a table of rates would have other packets before."""
+    links = {"forward": {**LINK, "rate_mbit": None, **link}, "reverse": LINK}
+    asked = [{"link": {"direction": "forward", "rate_mbit": 9, "at_s": 1}}]
+    document = {**LINUX, "profile": {"directions": links}, "interventions": asked}
+    (found,) = problems_of(str(write_experiment(tmp_path, document)))
+    assert found.startswith("interventions.0.link.rate_mbit: forward must be a drop-tail queue")
 
 
 @pytest.mark.parametrize(

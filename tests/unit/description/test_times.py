@@ -55,6 +55,7 @@ EXPERIMENT: dict[str, Any] = {
         {"drop": {"flow": "plain", "from_s": 0, "until_s": 0}},
         {"set": {"host": "h1", "sysctls": {}, "at_s": 0}},
         {"delay": {"flow": "plain", "packet": 1, "by_ms": 0}},
+        {"link": {"direction": "forward", "delay_ms": 0, "at_s": 0}},
     ],
     "start_jitter_ms": 0,
     "duration_s": 0,
