@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[1]
 ELSEWHERE = {
     "guides/captures.md": "capture-analysis/docs/tutorial.md",
     "guides/wireshark.md": "capture-analysis/docs/wireshark.md",
-    "guides/page.md": "capture-analysis/docs/page.md",
     "guides/kernel-modules.md": "kernel-modules/README.md",
     "concepts/backends.md": "vm/README.md",
     "concepts/limits.md": "capture-analysis/docs/limits.md",

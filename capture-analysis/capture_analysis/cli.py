@@ -21,7 +21,6 @@ COMMANDS = {
     "plot": "one picture, as PNG, SVG or HTML",
     "export": "every packet, as Parquet or CSV",
     "annotate": "the same packets with comments that Wireshark shows",
-    "serve": "a page on this machine: drop a capture, get its report",
 }
 DESCRIPTION = """\
 Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
@@ -36,7 +35,6 @@ examples:
   capture-analysis report a.pcap            a report on the ACKs, in words and pictures
   capture-analysis report a.pcap b.pcapng   from two points of a path: much surer
   capture-analysis annotate a.pcap          the same for Wireshark, packet by packet
-  capture-analysis serve --open             a page to drop captures on
   tcpdump -w - | capture-analysis metrics -
 
 `capture-analysis COMMAND --help` explains each."""

@@ -14,14 +14,6 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway"
-# Writes the report that the page of `serve` gives for its example capture.
-SERVED = """
-import sys
-from capture_analysis.serving.analysis import Analyst, Limits
-from capture_analysis.serving.server import EXAMPLE
-page = Analyst(Limits()).report("a", EXAMPLE.open("rb"), EXAMPLE.stat().st_size)
-sys.stdout.buffer.write(page)
-"""
 
 
 def uv() -> str | Path:
@@ -107,10 +99,6 @@ def test_the_core_alone(tmp_path: Path) -> None:
         assert run(name, "a.pcap").returncode == 0
     assert (tmp_path / "a-report/report.html").is_file()
     assert not (tmp_path / "a-report/figures").exists()
-    served = subprocess.run(
-        [command.with_name("python"), "-P", "-c", SERVED], capture_output=True, check=True
-    )
-    assert served.stdout.startswith(b"<!doctype html>")
     for missed, package, extra in (
         (["export", "a.pcap", "a.csv"], "pyarrow", "parquet"),
         (["match", "a.pcap", "a.pcap", "--pairs", "a.parquet"], "pyarrow", "parquet"),

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from capture_analysis import serving
 from capture_analysis.cli import main
 
 pytestmark = pytest.mark.slow
@@ -18,9 +17,9 @@ Row = tuple[str, str, str]  # time, words and filter
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the example capture of `serve`: two transfers in opposite directions."""
+    """Copy a capture of two transfers in opposite directions."""
     path = tmp_path_factory.mktemp("captures") / "example.pcap.zst"
-    return Path(shutil.copy(Path(serving.__file__).with_name(path.name), path))
+    return Path(shutil.copy(Path(__file__).with_name(path.name), path))
 
 
 @pytest.fixture(scope="module")

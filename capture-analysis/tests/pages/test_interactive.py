@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis import serving
 from capture_analysis.pages import page_template
 from capture_analysis.pages.capture_report import report
 from capture_analysis.pictures.figure import Figure, Line
@@ -340,7 +339,7 @@ def test_a_page_loads_nothing_from_elsewhere(
 
 # A printed report.
 
-EXAMPLE = Path(serving.__file__).with_name("example.pcap.zst")
+EXAMPLE = Path(__file__).with_name("example.pcap.zst")
 # Width of a printed A4 page without its margins, in px at 96 per inch; with them 793 px.
 PAPER_PX = 720
 # The tables and canvases that do not fit, in a page whose pictures were drawn for a window. Before

@@ -1,1 +1,0 @@
-"""A page on this machine that reports on captures dropped on it."""
