@@ -47,8 +47,10 @@ mount -t hostfs -o /proc/sys/kernel none /tmp/sysctl && echo mounted settings
 mount -t hostfs -o / none /tmp/root && echo mounted root
 cat /tmp/sysctl/printk_ratelimit_burst > /tmp/was &&
 cat /tmp/was > /tmp/sysctl/printk_ratelimit_burst && echo OPEN setting
+mount -o remount,rw /tmp/root
 for place in / /bin /etc /usr /tmp /var/tmp /mnt/twoway /mnt/venv /mnt/bin /proc /dev; do
-  touch /tmp/root$place/mark && echo OPEN $place
+  touch /tmp/root$place/MARK && echo OPEN $place
+  touch $place/MARK  # in the guest's memory
 done
 find /tmp/root/root /tmp/root/home /tmp/root/run /tmp/root/sys -type f -printf 'OPEN %p\n'
 cat /tmp/root/etc/shadow && echo OPEN shadow
@@ -167,9 +169,10 @@ def test_no_program_in_the_sandbox_finds_a_way_out(
     assert [*home.iterdir()] == []
 
 
-def test_guest_root_finds_no_way_out(start: Start, place: Path) -> None:
+def test_guest_root_finds_no_way_out(start: Start, place: Path, mark: str) -> None:
     """Guest root writes only to its run's folder, and sees no file of a user."""
-    plan = plan_with(shell(f"exec > /mnt/run/said\n{GUEST_WAYS_OUT}"))
+    script = GUEST_WAYS_OUT.replace("MARK", mark)
+    plan = plan_with(shell(f"exec > /mnt/run/said\n{script}"))
     folder = run_folder(place / "run", plan)
     before = (folder / "plan.json").read_bytes()
     _run(start, "guest", folder)
@@ -181,6 +184,8 @@ def test_guest_root_finds_no_way_out(start: Start, place: Path) -> None:
     assert (folder / "plan.json").read_bytes() == before, "the host's plan is the guest's to change"
     assert (folder / "seen.json").read_bytes() == before
     assert (folder / "id").stat().st_mode & 0o7777 == 0o755
+    outside = ("/", "/bin", "/etc", "/usr", "/tmp", "/var/tmp", "/dev", ROOT, sys.prefix)
+    assert [each for each in outside if Path(each, mark).exists()] == []
 
 
 @pytest.fixture(scope="session")

@@ -39,15 +39,24 @@ import sys
 from twoway.cli import main
 for words in sys.stdin:
     sys.argv = ["twoway", *words.split()]
-    if status := main():
+    try:
+        status = main()
+    except SystemExit as end:  # of --help
+        status = end.code
+    if status:
         sys.exit(f"{words}: {status}")
 """
 COMMANDS = (
+    "list",
+    "metrics",
+    "new mine.yml",
     "vet one.yml",
-    "plan one.yml",
+    "plan matrix.yml@window=4",
+    "predict one.yml",
+    "schema experiment",
+    "lab bundle --help",
     "run one.yml",
-    "run matrix.yml",
-    "run one.yml --seeds 2",
+    "run one.yml --seeds 1",
     "sweep one.yml matrix.yml",
     "papers one.yml matrix.yml",
     "score --suite suite.yml",

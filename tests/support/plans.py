@@ -1,11 +1,13 @@
 """Plans whose content differs from their experiment's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.running import write_experiment
+from support.runs import PACKAGES, kept_output
 from twoway.backends import uml
 from twoway.contract.plan import PLAN, Command, Plan
 from twoway.errors import RunError
@@ -39,8 +41,20 @@ def run_folder(folder: Path, plan: Plan) -> Path:
 
 
 def said_in_guest(guest: Guest, folder: Path, script: str) -> list[str]:
-    """Run a bash script once the network is up, and nothing else; return the lines of `said`."""
-    run_folder(folder, plan_with(shell(f"{script}\nexit 1  # that is all", program="bash")))
-    with pytest.raises(RunError, match="bash -c"):
-        uml.run(guest, folder, lambda _: None)
-    return (folder / "said").read_text().splitlines()
+    """Run a bash script once the network is up, and nothing else; return the lines of `said`.
+
+    They are kept by the plan and all programs of the guest.
+    """
+    plan = plan_with(shell(f"{script}\nexit 1  # that is all", program="bash"))
+
+    def run() -> str:
+        run_folder(folder, plan)
+        with pytest.raises(RunError, match="bash -c"):
+            uml.run(guest, folder, lambda _: None)
+        return (folder / "said").read_text()
+
+    programs = uml.Uml(guest).identify([path.name for path in guest.programs.glob("*.ko")])
+    decisive = plan.model_dump_json(), json.dumps(programs, sort_keys=True)
+    return kept_output(
+        run, PACKAGES.read_bytes(), *(each.encode() for each in decisive)
+    ).splitlines()

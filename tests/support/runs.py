@@ -36,7 +36,7 @@ from twoway.runs.points import load_point
 KEPT = user_cache() / "test-runs"
 # Those that were not used for the longest time go first.
 MOST_BYTES = 3 << 30
-_PACKAGES = Path("/var/lib/dpkg/status")
+PACKAGES = Path("/var/lib/dpkg/status")
 # The folders of programs that run in a guest, each with others that they read.
 _PROGRAMS = {
     KERNEL_MODULES / "tests": (KERNEL_MODULES / "include", KERNEL_MODULES / "tc"),
@@ -67,7 +67,7 @@ def _place(*parts: bytes) -> Iterator[Path]:
 @contextmanager
 def _runs(of: Point, on: backend.Backend) -> Iterator[Path]:
     """Lock the folder of the runs with a point's identity."""
-    packages = [_PACKAGES.read_bytes()] if of.experiment.programs else []
+    packages = [PACKAGES.read_bytes()] if of.experiment.programs else []
     with _place(identity(of, on).encode(), *packages) as runs:
         yield runs
 
@@ -149,7 +149,7 @@ def kept_in_guest(
     hashes = [sha256(file).encode() for file in sources if file.suffix not in {".pyc", ".md"}]
     code = [_code(module) for module in sorted(guest.programs.glob(f"{modules}.ko"))]
     decisive = [uml.Uml(guest).identify([]), str(program.relative_to(ROOT)), arguments, modules]
-    packages = _PACKAGES.read_bytes()
+    packages = PACKAGES.read_bytes()
     with (
         _place(json.dumps(decisive).encode(), packages, *code, *hashes) as place,
         TemporaryDirectory() as scratch,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from planted_modules import plant_modules, planted_that_ran
-from support.running import ROOT, SMALL, SWEPT, write_experiment
+from support.running import ROOT, SMALL, write_experiment
 from support.running import twoway as fresh_twoway
 from support.synthetic_run import metrics_of, write_run
 from support.warm_command import twoway
@@ -336,34 +336,6 @@ def test_a_worker_runs_no_module_of_the_current_folder(tmp_path: Path) -> None:
     done = subprocess.run(argv, cwd=stranger, capture_output=True, text=True, check=False)
     assert planted_that_ran(stranger) == []
     assert done.stdout == "False\n", done.stderr  # the point is none, and fails
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "list",
-        "metrics",
-        "new mine.yml",
-        "vet small.yml",
-        "plan small.yml@window=4",
-        "predict small.yml",
-        "runs --results results",
-        "clean --results results",
-        "schema experiment",
-        "lab bundle --help",
-    ],
-)
-def test_no_module_beside_an_experiment_runs(tmp_path: Path, words: str) -> None:
-    """A command runs no Python file of the folder in which a user starts it."""
-    plant_modules(tmp_path)
-    (tmp_path / "results").mkdir()
-    write_experiment(tmp_path, SWEPT)
-    program = Path(sys.executable).with_name("twoway")
-    done = subprocess.run(
-        [program, *words.split()], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert planted_that_ran(tmp_path) == []
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_labs_services_load_no_module_of_their_working_directory() -> None:
