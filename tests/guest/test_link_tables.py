@@ -14,6 +14,8 @@ from twoway.links.delay import ChangingDelay
 from twoway.links.timetable import Timetable
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.measure.links import queue_limit
+from twoway.measure.queues import limit_at
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -40,6 +42,22 @@ def test_a_trace_of_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(analysis.queues["forward"].passed.departures) > 10_000
     assert not analysis.queues["forward"].error_ns.any()
     assert {row.verdict for row in compute(analysis).fidelity} == {Verdict.PASS}
+
+
+def test_a_limit_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue drops what exceeds the limit of the table's row; another limit contradicts that."""
+    (tmp_path / "t.csv").write_text("time_s,rate_mbit,queue_packets\n0,8,30\n0.5,8,5\n1,4,20\n")
+    line = {"rate_mbit": 8, "delay_ms": 10, "queue_packets": 30}
+    directions = {"forward": {"table": "t.csv", "delay_ms": 10}, "reverse": line}
+    document: dict[str, Any] = {**SMALL, "profile": {"directions": directions}}
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"}
+    document |= {"stack": {"preset": "linux"}, "flows": [flow], "duration_s": 1.5}
+    analysis = Analysis(carry_out(write_experiment(tmp_path, document), tmp_path / "results"))
+    assert {row.verdict for row in compute(analysis).fidelity} == {Verdict.PASS}
+    for more in (-1, 1):
+        monkeypatch.setattr(queue_limit, "limit_at", lambda *of, n=more: limit_at(*of) + n)
+        failed = [row for row in compute(analysis).fidelity if row.verdict == Verdict.FAIL]
+        assert ["queue's limit" in row.check for row in failed] == [True]
 
 
 # A delay that changes: each packet travels for the time that the table gives.

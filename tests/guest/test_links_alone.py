@@ -16,6 +16,7 @@ from support.today import DAY, DAYS, WEEK
 
 from twoway.description.experiment import Profile
 from twoway.description.rules import profile_problems
+from twoway.links.registry import elements
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -41,6 +42,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "overtaking": {"impairments": {"jitter_ms": 4, "jitter_reorders": True}},
     "reordering": {"impairments": {"reorder_percent": 1}},
     "copies": {"impairments": {"duplicate_percent": 1}},
+    "limits": {"queue_limit": {"schedule": [[0, 20], [0.4, 5]], "repeat_s": 0.7}},
     "delays": {"delay_ms": None, "delay": {"schedule": [[0, 8], [0.4, 20]], "repeat_s": 0.7}},
     **{f"acks-{word}": {"ack_queue": word} for word in ("shared", "own", "priority")},
     **{
@@ -139,7 +141,7 @@ LINKS |= {
 # Elements whose pairs are all tried, with queues of each make.
 PAIRED = (
     *("policer", "mtu", "black-hole", "fq_codel", "cake", "codel", "pie", "red", "acks-own"),
-    *("any-qdisc", "holds", "rates", "trace", "grants"),
+    *("any-qdisc", "holds", "limits", "rates", "trace", "grants"),
     *("slots", "follows-up-arrivals", "buffer", "half-duplex", "atm", "delays", "losses"),
     *("losses-by-time", "one-in-ten", "jitter", "overtaking", "copies", "reordering"),
 )
@@ -205,7 +207,8 @@ def given(value: Any, at: str = "") -> Iterator[str]:
 
 
 def test_each_field_of_a_link_has_a_case() -> None:
-    """Each field of a profile, and each of its allowed words, has a case."""
+    """Each field of a profile, and each of its words, has a case; each element is in pairs."""
+    assert elements().keys() <= {field for name in PAIRED for field in LINKS.get(name, {})}
     # Names of directions and pools are not fields.
     unnamed = [
         profile | {kind: [*profile.get(kind, {}).values()] for kind in ("directions", "pools")}
@@ -275,7 +278,7 @@ def run_links(
         (tmp_path / f"link-{name}.yml").write_text(yaml.safe_dump(profile))
     (tmp_path / "made.mahimahi").write_text("1\n1\n3\n7\n")
     table = (
-        "time_s,rate_mbit,delay_ms,loss_percent,queue_packets\n0,8,8,1,20\n0.4,2,9.000001,5,20\n"
+        "time_s,rate_mbit,delay_ms,loss_percent,queue_packets\n0,8,8,1,20\n0.4,2,9.000001,5,10\n"
     )
     (tmp_path / "link.csv").write_text(table)
     document = {

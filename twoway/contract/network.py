@@ -114,7 +114,13 @@ class Queue(Record, Framing):
         description="file with the changes of a DTM channel's slots; null for other queues",
     )
     limit_packets: Annotated[int, Field(ge=0, lt=2**32)] = Field(
-        description="drop-tail limit, the packet in service included"
+        description="drop-tail limit, the packet in service included; of one that changes the "
+        "largest"
+    )
+    limits: tuple[tuple[Nanoseconds, Count], ...] = Field(
+        default=(),
+        description="the first limit and its changes during the traffic, with times in ns on the "
+        "plan's clock; empty for a limit that stays",
     )
     taps_in: tuple[FileName, ...] = Field(
         description="interfaces whose incoming packets may enter the queue"

@@ -1,4 +1,4 @@
-"""Tables by which a link's rate, delay and losses change together.
+"""Tables by which a link's rate, delay, losses and limit of a queue change together.
 
 A table is a CSV file with a header, the same columns in Parquet, a trace of TheaterQ (Ottens et al.
 2025), or a trace of mahimahi. It becomes the schedules of the direction that names it, which all
@@ -176,19 +176,19 @@ def _fields(steps: Sequence[Step]) -> dict[str, Any]:
     if not steps:
         raise ValueError("has no row for this direction")
     found: dict[str, Any] = {}
-    for field in ("rate", "delay", "loss"):
+    for field, unit in (("rate", 1e6), ("delay", 1e6), ("loss", 1e6), ("queue", None)):
         rows = [(n, row["time"], row[field]) for n, row in steps if field in row]
         kept = [row for k, row in enumerate(rows) if not k or row[2] != rows[k - 1][2]]
         if kept and (field != "loss" or any(value for _, _, value in kept)):
-            found[field] = {"schedule": [[at / 1e9, value / 1e6] for _, at, value in kept]}
+            values = [(at / 1e9, value / unit if unit else value) for _, at, value in kept]
+            found[field] = {"schedule": [list(each) for each in values]}
     for (_, before), (number, row) in pairwise(steps):
         if row["time"] <= before["time"]:
             raise ValueError(f"line {number}: time must be later than that of the row before")
-        if row.get("queue") != before.get("queue"):
-            got = f"{before['queue']} and {row['queue']}"
-            raise ValueError(f"line {number}: queue: a queue keeps its limit, got {got} packets")
     if steps[0][1]["time"]:
         raise ValueError(f"line {steps[0][0]}: time: the first is 0, got {steps[0][1]['time']} ns")
-    if "queue" in steps[0][1]:
-        found["queue_packets"] = steps[0][1]["queue"]
+    if limits := found.pop("queue", None):
+        found["queue_packets"] = max(packets for _, packets in limits["schedule"])
+        if len(limits["schedule"]) > 1:
+            found["queue_limit"] = limits
     return found

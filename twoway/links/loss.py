@@ -3,20 +3,22 @@
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from capture_analysis.columns import BoolArray
 from pydantic import Field
 
-from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.links.element import BehindQueue, Setting
 from twoway.links.shaper import Readback, egress_action, shares_read
-from twoway.links.timetable import Repeat, Second, Timetable, order_problems
-
-# Each change of a schedule is a process in the guest.
-_MOST_CHANGES = 1000
+from twoway.links.timetable import (
+    Repeat,
+    Second,
+    Timetable,
+    changes_by_command,
+    command_problems,
+    duration_problems,
+)
 
 Percent = Annotated[float, Field(ge=0, le=100, multiple_of=1e-6)]
 
@@ -111,28 +113,13 @@ class Loss(BehindQueue):
             )
         if self.repeat_s and not self.schedule:
             found.append(f".repeat_s: needs a schedule, got {self.repeat_s:g}")
-        return [*found, *self._schedule_problems()]
-
-    def _schedule_problems(self) -> Iterator[str]:
-        if not self.schedule:
-            return
-        yield from order_problems(self.schedule, self.repeat_s)
-        times_s = [s for s, _ in self.schedule] + ([self.repeat_s] if self.repeat_s else [])
-        steps_ns = [whole_ns(end) - whole_ns(begin) for begin, end in pairwise(times_s)]
-        if steps_ns and 0 < min(steps_ns) < CHANGE_NS:
-            yield (
-                f".schedule: each share must last at least {CHANGE_NS / 1e6:g} ms, got "
-                f"{min(steps_ns) / 1e9:g} s"
-            )
+        if self.schedule:
+            found += command_problems(self.schedule, self.repeat_s)
+        return found
 
     def setting_problems(self, setting: Setting) -> list[str]:
         """Refuse a schedule with more changes than a run can have."""
-        duration_ns, lap_ns = whole_ns(setting.duration_s), whole_ns(self.repeat_s or 0)
-        laps = -(-duration_ns // lap_ns) if lap_ns else 1
-        changes = laps * len(self.schedule or ())
-        if changes <= _MOST_CHANGES:
-            return []
-        return [f".schedule: a run has {_MOST_CHANGES} changes at most, got {changes}"]
+        return duration_problems(self.schedule or (), self.repeat_s, setting.duration_s)
 
     @property
     def needs_guest(self) -> bool:
@@ -142,10 +129,8 @@ class Loss(BehindQueue):
     def changes(self, stop_ns: int) -> Iterator[tuple[int, Self]]:
         """List the later shares of the schedule, each as a loss without a schedule."""
         if self.schedule:
-            times_ns, values = self.table.laps(START_NS, START_NS, stop_ns)
-            for at_ns, value in zip(times_ns.tolist(), values.tolist(), strict=True):
-                if START_NS < at_ns < stop_ns:
-                    yield at_ns, self._constant(value / 1e6)
+            for at_ns, value in changes_by_command(self.table, stop_ns):
+                yield at_ns, self._constant(value / 1e6)
 
     def _constant(self, percent: float) -> Self:
         return self.model_copy(update={"schedule": None, "repeat_s": None, "percent": percent})

@@ -18,6 +18,7 @@ from twoway.links.registry import elements
 
 _ONE_QUEUE = "a link has one queue"
 _NETEMS = "ack_queue uses the delay's netem in another way"
+_LIMIT = "a limit that changes is that of a drop-tail queue of a rate_mbit or rate"
 
 # A link may have one field of each row. If two are given, the second is refused with the first's
 # reason.
@@ -31,6 +32,10 @@ _STAGES: tuple[dict[str, str], ...] = (
     {"half_duplex": "the rate of ack_queue is a link's own", "ack_queue": ""},
     {"delay": _NETEMS, "ack_queue": ""},
     {"ack_queue": _NETEMS, "impairments": ""},
+    *(
+        {field: _LIMIT, "queue_limit": ""}
+        for field in ("half_duplex", "dtm", "aqm", "ack_queue", "queue")
+    ),
 )
 _COPIES = "impairments.duplicate_percent"
 _UNCOUNTED = (

@@ -9,7 +9,7 @@ compared with this model.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Annotated, Literal
@@ -19,12 +19,12 @@ from capture_analysis.errors import AnalysisError
 from numpy.typing import NDArray
 from pydantic import Field
 
-from twoway.contract.network import START_NS, whole_ns
+from twoway.contract.network import CHANGE_NS, START_NS, whole_ns
 from twoway.links.interface import Interface
 from twoway.links.shaper import Shaper, options
 
 IntArray = NDArray[np.int64]
-Kind = Literal["rates", "opportunities", "delays", "shares"]
+Kind = Literal["rates", "opportunities", "delays", "shares", "limits"]
 Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-9)]
 Repeat = Annotated[float, Field(gt=0, le=100_000)]
 
@@ -36,6 +36,8 @@ _LARGEST_PACKET, _MOST_STEPS = 1 << 16, 1 << 20
 _MOST_REPEATED = 1 << 24
 # Steps in one message to the kernel.
 _MESSAGE_STEPS = 2000
+# Each change by a command is a process in the guest.
+_MOST_COMMANDS = 1000
 _NS = 10**9
 _FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
@@ -46,8 +48,8 @@ class Timetable:
 
     Attributes:
         kind: the meaning of the values: bytes/s from the step on; bytes that may leave at its time;
-            ns from arrival to departure from the step on; or millionths of a percent of packets
-            lost from the step on.
+            ns from arrival to departure from the step on; millionths of a percent of packets lost
+            from the step on; or the most packets that wait from the step on.
         steps: times in ns since the start, ascending, and values.
         period_ns: ns after which the table starts again; 0: its last step stays.
     """
@@ -173,6 +175,37 @@ def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | No
     if repeat_s and whole_ns(repeat_s) <= whole_ns(schedule[-1][0]):
         found.append(f".repeat_s: must be after the last ({schedule[-1][0]:g} s), got {repeat_s:g}")
     return found
+
+
+def command_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | None) -> list[str]:
+    """List problems of a schedule whose changes are commands: each needs time to be in force."""
+    times_s = [s for s, _ in schedule] + ([repeat_s] if repeat_s else [])
+    steps_ns = [whole_ns(end) - whole_ns(begin) for begin, end in itertools.pairwise(times_s)]
+    least = min(steps_ns, default=CHANGE_NS)
+    found = order_problems(schedule, repeat_s)
+    if 0 < least < CHANGE_NS:
+        each = f"each value must last at least {CHANGE_NS / 1e6:g} ms"
+        found.append(f".schedule: {each}, got {least / 1e9:g} s")
+    return found
+
+
+def duration_problems(
+    schedule: Sequence[tuple[float, float]], repeat_s: float | None, duration_s: float
+) -> list[str]:
+    """Refuse a schedule with more commands than a run can have."""
+    laps = -(-whole_ns(duration_s) // whole_ns(repeat_s)) if repeat_s else 1
+    changes = laps * len(schedule)
+    if changes <= _MOST_COMMANDS:
+        return []
+    return [f".schedule: a run has {_MOST_COMMANDS} changes at most, got {changes}"]
+
+
+def changes_by_command(table: Timetable, stop_ns: int) -> Iterator[tuple[int, int]]:
+    """List the values of a table after its first, with times in ns on the plan's clock."""
+    times_ns, values = table.laps(START_NS, START_NS, stop_ns)
+    for at_ns, value in zip(times_ns.tolist(), values.tolist(), strict=True):
+        if START_NS < at_ns < stop_ns:
+            yield at_ns, value
 
 
 def by_table(

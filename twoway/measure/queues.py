@@ -56,6 +56,13 @@ class Passage:
         return rows[np.argsort(self.left_ns[rows], kind="stable")].astype(np.uint32)
 
 
+def limit_at(queue: Queue, time_ns: IntArray) -> IntArray:
+    """Look up a queue's limit at some times; the first holds before its changes."""
+    times_ns, limits = zip(*queue.limits or ((0, queue.limit_packets),), strict=True)
+    row = np.searchsorted(np.array(times_ns), time_ns, side="right") - 1
+    return np.array(limits)[np.maximum(row, 0)]
+
+
 @dataclass(frozen=True)
 class Occupancy:
     """The length of a queue over time, as a step function.
@@ -209,8 +216,9 @@ def _with_place(queue: Queue, refused: Callable[[], BoolArray] | None, seen: Pas
     ahead = len(left) - np.searchsorted(np.sort(seen.left_ns[left]), entered_ns, side="right")
     offered = ~refused()[first:] if refused else np.ones(len(entered_ns), dtype=np.bool_)
     rows: list[int] = []
+    limit = limit_at(queue, entered_ns)
     for row in np.flatnonzero(offered).tolist():
-        if ahead[row] + len(rows) < queue.limit_packets:
+        if ahead[row] + len(rows) < limit[row]:
             rows.append(row)
     return np.array(rows, dtype=np.int64) + first
 

@@ -13,7 +13,7 @@ from capture_analysis.columns import BoolArray, Packets
 from capture_analysis.two_captures.joining import partners
 
 from twoway.contract.network import Queue
-from twoway.measure.queues import Passage, occupancy
+from twoway.measure.queues import Passage, limit_at, occupancy
 
 
 def made_by_router(queue: Queue, entering: Packets, leaving: Packets) -> Packets:
@@ -36,10 +36,11 @@ def in_order(queue: Queue, entering: Packets, leaving: Packets) -> Passage | Non
     added = int(leaving.frame_bytes.min()) - int(entering.frame_bytes.min())
     entering = entering.where(entering.frame_bytes <= int(leaving.frame_bytes.max()) - added)
     taken, gone, left_ns = list[int](), 0, leaving.time_ns.tolist()
+    limit = limit_at(queue, entering.time_ns)
     for row, time_ns in enumerate(entering.time_ns.tolist()):
         while gone < min(len(left_ns), len(taken)) and left_ns[gone] <= time_ns:
             gone += 1
-        if len(taken) - gone < queue.limit_packets:
+        if len(taken) - gone < limit[row]:
             taken.append(row)
     if len(taken) < len(left_ns):
         return None
@@ -67,7 +68,8 @@ def mark_arrivals(
     cut = refused & np.isin(seen.packets.flow, made.flow)
     doubtful = seen.dropped & (cut | ~refused)
     if not queue.is_managed:
-        doubtful &= occupancy(seen).count_at(seen.packets.time_ns) < queue.limit_packets
+        time_ns = seen.packets.time_ns
+        doubtful &= occupancy(seen).count_at(time_ns) < limit_at(queue, time_ns)
     elif kernel_drops:
         doubtful &= cut
     if int((seen.dropped & ~refused).sum()) <= kernel_drops:

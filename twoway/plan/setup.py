@@ -310,20 +310,23 @@ def channel_restarts(shapers: Sequence[Shaper]) -> tuple[Command, ...]:
 
 def link_changes(changing: Iterable[tuple[int, Shaper]]) -> tuple[TimedCommand, ...]:
     """List the commands that change qdiscs during the traffic, by time."""
-    lines: dict[tuple[int, str], list[str]] = defaultdict(list)
+    states: dict[tuple[int, str], list[Shaper]] = defaultdict(list)
     for at_ns, shaper in changing:
-        words = " ".join(shaper.arguments)
-        line = f"qdisc change dev {shaper.interface.name} {shaper.place} {words}"
-        lines[at_ns, shaper.interface.node].append(line)
+        states[at_ns, shaper.interface.node].append(shaper)
     return tuple(
         TimedCommand(
             node=node,
-            run=("tc", "-batch", "-"),
-            stdin=tuple(lines[at_ns, node]),
+            run=(*_tc(states[at_ns, node]), "-batch", "-"),
+            stdin=tuple(
+                " ".join(
+                    ("qdisc change dev", of.interface.name, of.place, *of.sizes, *of.arguments)
+                )
+                for of in states[at_ns, node]
+            ),
             at_ns=at_ns,
             by_ns=at_ns + CHANGE_NS,
         )
-        for at_ns, node in sorted(lines)
+        for at_ns, node in sorted(states)
     )
 
 

@@ -15,6 +15,7 @@ from twoway.links.dtm import Channel
 from twoway.links.element import BeforeQueue, Delay
 from twoway.links.half_duplex import Place
 from twoway.links.interface import Interface
+from twoway.links.queue_limit import QueueLimit
 from twoway.links.shaper import Shaper, wrap_queue
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
@@ -34,8 +35,10 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     """
     shapers = []
     for name, direction in profile.directions.items():
+        limits = direction.elements.find(QueueLimit)
+        first = _limited(direction, limits.schedule[0][1]) if limits else direction
         shapers += [
-            _preceded(_queue(profile, graph, i, direction), direction) for i in graph.queues[name]
+            _preceded(_queue(profile, graph, i, first), direction) for i in graph.queues[name]
         ]
         if direction.acts_behind:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
@@ -43,7 +46,7 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
 
 
 def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[tuple[int, Shaper]]:
-    """List the states of the qdiscs behind queues during the traffic, with times in ns.
+    """List the states of the qdiscs of and behind queues during the traffic, with times in ns.
 
     Args:
         profile: rates, queues and delays by direction.
@@ -55,6 +58,10 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
             for at_ns, becomes in element.changes(stop_ns):
                 then = direction.model_copy(update={element.FIELD: becomes})
                 yield from ((at_ns, _netem(i, then)) for i in graph.delays[name])
+        limits = direction.elements.find(QueueLimit)
+        for at_ns, packets in limits.changes(stop_ns) if limits else ():
+            then = _limited(direction, packets)
+            yield from ((at_ns, _new_limit(profile, graph, i, then)) for i in graph.queues[name])
 
 
 def pool_nodes(profile: Profile, graph: Graph) -> Mapping[str, str]:
@@ -75,6 +82,21 @@ def media(graph: Graph) -> Mapping[str, Place]:
             place = Place(node=interface.node, number=len(places) // 2)
             places |= {name: place, interface.peer_name: place}
     return places
+
+
+def _limited(direction: Direction, packets: int) -> Direction:
+    return direction.model_copy(update={"queue_packets": packets})
+
+
+def _new_limit(
+    profile: Profile, graph: Graph, interface: Interface, direction: Direction
+) -> Shaper:
+    """Build the change of a queue's limit: our shapers keep what a change does not name."""
+    shaper = _queue(profile, graph, interface, direction)
+    if not shaper.is_ours:
+        return shaper
+    limit = (shaper.arguments[0], "limit", str(direction.queue_packets))
+    return replace(shaper, arguments=limit, inner=())
 
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:

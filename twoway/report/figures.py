@@ -12,7 +12,7 @@ from twoway.contract.metrics import Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.queue_view import QueueView
-from twoway.measure.queues import Occupancy
+from twoway.measure.queues import Occupancy, limit_at
 from twoway.measure.throughput import carried_bit, full_payload_share, unwrap
 from twoway.report.channel_figures import channel_figures
 from twoway.report.connections import distributions, shown_names
@@ -130,9 +130,10 @@ def _drops(
     analysis: Analysis, direction: str, view: QueueView, colour: int, window_s: tuple[float, float]
 ) -> list[Line]:
     """Draw crosses where a queue dropped packets, at its limit."""
-    x = analysis.run.seconds(analysis.drops(view).time_ns)
-    x = x[(x >= window_s[0]) & (x < window_s[1])]
-    limit = np.full(len(x), float(view.queue.limit_packets))
+    time_ns = analysis.drops(view).time_ns
+    x, limit = analysis.run.seconds(time_ns), limit_at(view.queue, time_ns).astype(np.float64)
+    shown = (x >= window_s[0]) & (x < window_s[1])
+    x, limit = x[shown], limit[shown]
     return [Line(f"{direction} drops", x, limit, "crosses", colour)] if len(x) else []
 
 

@@ -17,8 +17,10 @@ from twoway.contract.plan import ENDED, PLAN, Plan
 from twoway.description.addresses import address_in
 from twoway.description.point import Point, spec_document, spec_hash
 from twoway.errors import RunError
+from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
 from twoway.links.proof import not_proven as links_not_proven
+from twoway.links.queue_limit import QueueLimit
 from twoway.manifest import (
     CLOCKS,
     Clocks,
@@ -148,6 +150,13 @@ def _rerouted(point: Point, router: str, routes: Mapping[str, str]) -> Iterable[
         yield Rerouted(at_ns=START_NS + at_ns, routes=routes)
 
 
+def _limits(direction: Direction, until_ns: int) -> Iterable[tuple[int, int]]:
+    """List the limits of a queue whose limit changes, by time."""
+    if changing := direction.elements.find(QueueLimit):
+        yield START_NS, changing.schedule[0][1]
+        yield from changing.changes(until_ns)
+
+
 def _queues(point: Point) -> Iterable[Queue]:
     for queue in point.graph.placed_queues:
         direction, interface = point.profile.directions[queue.direction], queue.interface
@@ -163,6 +172,7 @@ def _queues(point: Point) -> Iterable[Queue]:
             managed=direction.manager is not None,
             credit_ns=0 if point.profile.half_duplex else direction.credit_ns,
             limit_packets=direction.queue_packets,
+            limits=tuple(_limits(direction, stop_ns(point))),
             overhead_bytes=direction.overhead_bytes,
             cell_bytes=direction.cell_bytes,
             cell_overhead_bytes=direction.cell_overhead_bytes,

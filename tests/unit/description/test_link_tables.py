@@ -18,14 +18,14 @@ TABLE = (
     "down,0,20000,25000.001,0,100\n"
     "up,0,5000,25000,0,50\n"
     "down,1000.000001,8500,25000.001,0.01,100\n"
-    "down,2000,8500,30000,0.01,100\n"
+    "down,2000,8500,30000,0.01,60\n"
 )
 # Seconds to Mbit/s, ms and %.
 RATE = [(0, 20), (1.000000001, 8.5)]
 DELAY = [(0, 25.000001), (2, 30)]
 LOSS = [(0, 0), (1.000000001, 1)]
 # 1 % of 2^32 - 1 in the second row.
-THEATERQ = "1000000,25000000,20000000,0,100\n500000,30000000,8500000,42949673,100\n"
+THEATERQ = "1000000,25000000,20000000,0,100\n500000,30000000,8500000,42949673,300\n"
 
 
 def directions(folder: Path, **fields: dict[str, Any]) -> Any:
@@ -49,7 +49,8 @@ def test_a_table_is_exact_to_the_ns(tmp_path: Path, kind: str) -> None:
     assert (down.rate.schedule, down.delay.schedule, down.loss.schedule) == (RATE, DELAY, LOSS)
     assert [at for at, _ in down.rate.table.steps] == [0, 1_000_000_001]
     assert [value for _, value in down.delay.table.steps] == [25_000_001, 30_000_000]
-    assert (down.queue_packets, up.queue_packets) == (100, 50)
+    assert (down.queue_packets, down.queue_limit.schedule) == (100, [(0, 100), (2, 60)])
+    assert (up.queue_packets, up.queue_limit) == (50, None)
     assert (up.rate.schedule, up.delay.schedule, up.loss) == ([(0, 5)], [(0, 25)], None)
 
 
@@ -64,7 +65,7 @@ def test_a_trace_of_theaterq(tmp_path: Path) -> None:
         assert link.rate.schedule == [(0, 20), (1, 8.5)]
         assert link.delay.schedule == [(0, 25), (1, 30)]
         assert link.loss.schedule == [(0, 0), (1, 1)]
-        assert link.queue_packets == 100
+        assert (link.queue_packets, link.queue_limit.schedule) == (300, [(0, 100), (1, 300)])
 
 
 def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
@@ -91,11 +92,6 @@ def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
         (TABLE.replace("000.001", "000.0001"), {}, "line 3: delay_us: is finer than ns, bit/s or"),
         (TABLE.replace("2000,85", "500,85"), {}, "line 6: time must be later than that of the row"),
         (TABLE.replace("down,0,", "down,7,"), {}, "line 3: time: the first is 0, got 7000000 ns"),
-        (
-            TABLE.replace("0.01,100", "0.01,90", 1),
-            {},
-            "line 5: queue: a queue keeps its limit",
-        ),
         (TABLE.replace(",100\n", "\n"), {}, "line 3: has 5 columns of 6"),
         (TABLE.replace("down", "left"), {}, "has no row for this direction"),
         (TABLE, {"rate_mbit": 8}, "has a column for rate_mbit, which is given as well"),

@@ -187,7 +187,7 @@ def test_a_share_may_last_one_ms_from_any_ms_on() -> None:
     assert [ms for ms in range(1, 5000) if _loss_of_one_ms(ms)] == []
     link = {**_LINK, "loss": {"schedule": [[0, 0], [2.001, 100], [2.002 - 1e-6, 0]]}}
     (problem,) = _answer({"schema": 1, "title": "x", "directions": {"only": link}})
-    assert problem == "directions.only.loss.schedule: each share must last at least 1 ms, "
+    assert problem == "directions.only.loss.schedule: each value must last at least 1 ms, "
 
 
 def test_a_film_has_a_frame_for_each_whole_interval() -> None:

@@ -97,7 +97,7 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
         ),
         (
             {"schedule": [[0, 1], [1, 2]], "repeat_s": 1.0005},
-            ".schedule: each share must last at least 1 ms, got 0.0005 s",
+            ".schedule: each value must last at least 1 ms, got 0.0005 s",
         ),
     ],
 )

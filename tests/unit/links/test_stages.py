@@ -24,15 +24,18 @@ FEATURES: dict[str, dict[str, Any]] = {
     "impairments": {"impairments": {"jitter_ms": 1.6}},
     "copies": {"impairments": {"duplicate_percent": 1}},
     "half_duplex": {},
+    "queue_limit": {"queue_limit": {"schedule": [[0, 9], [1, 5]]}},
 }
 # Each feature's opponents; any other pair stands together.
 APART = {
     "rate": {"dtm", "cell_bytes", "half_duplex"},
-    "dtm": {"cell_bytes", "half_duplex"},
+    "dtm": {"cell_bytes", "half_duplex", "queue_limit"},
     "cell_bytes": {"aqm", "ack_queue", "queue", "half_duplex"},
-    "aqm": {"ack_queue", "queue"},
-    "ack_queue": {"queue", "delay", "impairments", "copies", "half_duplex"},
+    "aqm": {"ack_queue", "queue", "queue_limit"},
+    "ack_queue": {"queue", "delay", "impairments", "copies", "half_duplex", "queue_limit"},
+    "queue": {"queue_limit"},
     "loss": {"copies"},
+    "half_duplex": {"queue_limit"},
 }
 
 

@@ -18,6 +18,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
+from twoway.measure.queues import limit_at
 from twoway.measure.real_time import ClockError
 
 POLICED = Definition(
@@ -35,7 +36,7 @@ def policed_share(analysis: Analysis, view: QueueView) -> tuple[float]:
     if view.queue.is_managed or not analysis.run.element(view.queue, Policer):
         return (math.nan,)
     time_ns = view.passed.packets.time_ns
-    has_place = view.all_packets.count_at(time_ns) < view.queue.limit_packets
+    has_place = view.all_packets.count_at(time_ns) < limit_at(view.queue, time_ns)
     steady = (time_ns >= analysis.run.steady_ns) & (time_ns < analysis.run.stop_ns)
     lost = (view.passed.dropped & has_place)[steady]
     return (float(lost.mean()) if steady.any() else math.nan,)
