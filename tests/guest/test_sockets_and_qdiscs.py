@@ -125,3 +125,25 @@ def test_an_mtu_holds_in_its_direction_alone(tmp_path: Path, ip: int) -> None:
         for router in ("r1", "r2")
     ]
     assert largest == [14 + 1280, 14 + 1500]
+
+
+@pytest.mark.parametrize(("ip", "match"), [(4, "ip dsfield"), (6, "ip6 priority")])
+def test_datagrams_have_a_dscp(tmp_path: Path, ip: int, match: str) -> None:
+    """A class that tc chooses by DSCP passes marked UDP first, and loses none beside other UDP."""
+    protocol = "ip" if ip == 4 else "ipv6"
+    words = (
+        "prio bands 2 priomap" + " 1" * 16 + "\nqdisc add parent 2:2 pfifo limit 20\n"
+        f"filter add parent 2: protocol {protocol} u32 match {match} 0xb8 0xfc flowid 2:1"
+    )
+    line = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50}
+    directions = {"forward": {**line, "queue": {"tc": words}}, "reverse": line}
+    each = {"from": "h1", "to": "h2", "rate_mbit": 6, "ip": ip}
+    datagrams = [{"name": "call", **each, "dscp": 46}, {"name": "others", **each}]
+    fields = {"profile": {"directions": directions}, "flows": [], "datagrams": datagrams}
+    document = LINUX | fields | {"duration_s": 1, "warm_up_s": 0}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    analyse_run(run, page=False)
+    found = Metrics.read(run / "metrics.json")
+    assert found.sound
+    assert found.metrics["datagram_loss.call"].value == 0
+    assert 0.5 < (found.metrics["datagram_loss.others"].value or 0) < 0.7

@@ -60,6 +60,9 @@ class Datagrams(Model):
         default=None,
         description=f"seed of the times, if they are random, and of a film's frames; {BY_DEFAULT}",
     )
+    dscp: Annotated[int, Field(ge=0, le=63)] = Field(
+        default=0, description="DSCP of the packets, such as 46 for EF"
+    )
     start_s: NonNegative = Field(default=0, description="start, after the traffic's start")
     stop_s: Positive | None = Field(
         default=None, description="end, after the traffic's start; by default the end of traffic"

@@ -53,7 +53,8 @@ _NOT_HERE = {
     **dict.fromkeys(
         ("ack_filter", "diffserv", "atm"), "`queue: {tc: cake WORDS}` takes cake's options"
     ),
-    "dscp": "a flow's `socket: {dscp: 46}` has it, and `queue: {tc: WORDS}` sorts by it",
+    "dscp": "`socket: {dscp: 46}` of a flow and `datagrams` have it, and `queue: {tc: WORDS}` "
+    "sorts by it",
     "qdiscs": "hosts.NAME.qdisc and routers.NAME.qdisc name them",
     "sysctls": "stack.sysctls has those of all hosts, hosts.NAME.stack.sysctls those of one",
     "mtu": "mtu_bytes is a direction's own MTU, and stack.mtu_bytes that of all interfaces",

@@ -149,6 +149,8 @@ def datagram_source(point: Point, flow: DatagramFlow) -> Program:
     """
     if flow.poisson:
         send += " --poisson"
+    if asked.dscp:
+        send += f" --tos {asked.dscp << 2}"
     if asked.film:
         packets = asked.frame_packets(seed, (flow.stop_ns - flow.start_ns) / 1e9)
         send += f" --frames {','.join(map(str, packets))}"

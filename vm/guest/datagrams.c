@@ -37,7 +37,7 @@
 
 struct options {
 	const char *to, *frames;
-	int port, source_port, bytes;
+	int port, source_port, bytes, tos;
 	int64_t interval_ns, start_at_ns, stop_at_ns, on_ns, off_ns;
 	uint64_t seed;
 	bool poisson, ipv6;
@@ -120,6 +120,10 @@ static void send_all(const struct options *o)
 	if (!endpoint_there(&to, o->to, o->port))
 		die(o->to);
 	fd = udp_socket(to.any.sa_family, o->source_port);
+	if (o->tos && setsockopt(fd, to.any.sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP,
+				 to.any.sa_family == AF_INET6 ? IPV6_TCLASS : IP_TOS, &o->tos,
+				 sizeof(o->tos)) < 0)
+		die("tos");
 	if (connect(fd, &to.any, to.size) < 0)
 		die("connect");
 	for (;; at += interval(o, &random)) {
@@ -168,6 +172,7 @@ static struct options read_options(int argc, char **argv)
 		{ "off", required_argument, NULL, 'f' },
 		{ "seed", required_argument, NULL, 'r' },
 		{ "frames", required_argument, NULL, 'F' },
+		{ "tos", required_argument, NULL, 'T' },
 		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
@@ -210,6 +215,9 @@ static struct options read_options(int argc, char **argv)
 			break;
 		case 'F':
 			o.frames = optarg;
+			break;
+		case 'T':
+			o.tos = atoi(optarg);
 			break;
 		case '6':
 			o.ipv6 = true;

@@ -360,7 +360,7 @@ def test_effects_that_flows_lack(tmp_path: Path) -> None:
     """MPTCP and DSCP as fields of a flow are refused with the place that has them."""
     said = _vet(tmp_path, flows=[_flow(mptcp=True, dscp=46)])
     assert "flows.0.mptcp: unknown field; commands in `setup` make it with `kernel: wide`" in said
-    assert "flows.0.dscp: unknown field; a flow's `socket: {dscp: 46}` has it" in said
+    assert "flows.0.dscp: unknown field; `socket: {dscp: 46}` of a flow and `datagrams`" in said
 
 
 def test_a_profile_may_be_its_fields(tmp_path: Path) -> None:
