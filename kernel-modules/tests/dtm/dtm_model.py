@@ -4,7 +4,17 @@ import ctypes
 import os
 import subprocess
 from collections import defaultdict
-from ctypes import POINTER, Structure, c_bool, c_char, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_int32,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
