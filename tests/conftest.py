@@ -24,7 +24,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # No test asserts a time: on a loaded machine an example of Hypothesis may take any time.
 settings.register_profile(
-    "any machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "50"))
+    "any machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "25"))
 )
 settings.load_profile("any machine")
 

@@ -15,7 +15,7 @@ from capture_analysis.tracking import (
     Tracker,
 )
 from conversation import AnyTracker, Conversation, NewTracker, columns, each_tracker, flow_table
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reference.tracker import PythonTracker
 
@@ -405,7 +405,6 @@ def in_chunks(tracker: AnyTracker, packets: Packets, size: int) -> Iterable[Trac
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(PACKETS, st.integers(1, 60))
 def test_any_packets(packets: list[dict[str, int]], size: int) -> None:
     """Both trackers agree on any packets, valid or not, in chunks or not."""

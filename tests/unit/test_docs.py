@@ -15,6 +15,7 @@ import results_page
 import speed_page
 import yaml
 from support.running import ROOT
+from support.today import DAY, DAYS
 
 from twoway.commands.options import all_ids
 from twoway.description.point import point_names
@@ -188,12 +189,19 @@ def test_a_finding_on_another_stack_stays_weakens_goes_or_is_reversed() -> None:
 
 
 @pytest.mark.slow
-def test_kept_claims_are_todays(tmp_path: Path) -> None:
-    """claims.csv has the verdicts of kept numbers and today's files."""
+@pytest.mark.parametrize("every", [DAYS, pytest.param(1, marks=pytest.mark.long)])
+def test_kept_claims_are_todays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    """claims.csv has the verdicts of kept numbers and today's files, of the day's papers or all."""
+    ids = {name: results_kept.paper_of(name) for name in all_ids()}
+    papers = sorted({*ids.values()})[DAY % every :: every]
+    monkeypatch.setattr(results_kept, "all_ids", lambda: [n for n in ids if ids[n] in papers])
     write_claims(tmp_path / "claims.csv", results_kept.kept_claims())
-    kept = (results_kept.RESULTS / "claims.csv").read_text(encoding="utf-8")
-    assert (tmp_path / "claims.csv").read_text(encoding="utf-8") == kept
-    assert "other run missing" not in kept
+    head, *kept = (results_kept.RESULTS / "claims.csv").read_text(encoding="utf-8").splitlines()
+    todays = [line for line in kept if line.partition(",")[0] in papers]
+    assert (tmp_path / "claims.csv").read_text(encoding="utf-8").splitlines() == [head, *todays]
+    assert not [line for line in kept if "other run missing" in line]
 
 
 def test_a_change_of_the_setup_is_noticed() -> None:

@@ -57,7 +57,7 @@ from time import sleep
 import pytest
 @pytest.mark.parametrize("number", [1, 2])
 def test_sleeps(number):
-    sleep(2)
+    sleep(0.6)
 def test_fails():
     assert False, "as expected"
 """

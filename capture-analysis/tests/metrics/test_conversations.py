@@ -252,7 +252,7 @@ def random_script(events: list[tuple[int, int, str, int, int, bool]], to_server_
     return script
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(EVENTS, st.sampled_from([20 * MS, 19 * MS, 10 * MS, 0]))
 def test_causes_divide_all_of_the_time(
     events: list[tuple[int, int, str, int, int, bool]], to_server_us: int

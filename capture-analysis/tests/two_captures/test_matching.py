@@ -111,7 +111,7 @@ def test_what_is_alone_does_not_shift_the_rest() -> None:
 EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(EVENTS, EVENTS)
 def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
     """Packets join as by a FIFO queue per key in each capture."""

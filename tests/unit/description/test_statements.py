@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,16 @@ REASON = "experiment.flows.right.window_packets"
 BY, START = {"explained_by": "kalampoukas-5.2"}, "experiment.flows.right.start_s"
 ISOLATED = {"why": "x", "removes": [REASON]}
 AT_8 = {"at": {"window": 8}}
+THEORY = {"theory": "kalampoukas"}
 ON_RECORD = {"why": "x", "since": "2026-11-24"}
+
+
+def _one(section: str, base: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {section: [{**base, **fields}]}
+
+
+_claim, _predict = partial(_one, "claims", CLAIMED), partial(_one, "predictions", PREDICTED)
+_find, _draw = partial(_one, "findings", FOUND), partial(_one, "findings", DRAWN)
 
 
 def _swept(folder: Path, **fields: Any) -> str:
@@ -57,135 +67,88 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"claims": [{**CLAIMED, "at_most": 1}]}, "claims.0: value, or at_least or at_most, must"),
+        (_claim(at_most=1), "claims.0: value, or at_least or at_most, must"),
         (
-            {"claims": [{**CLAIMED, "value": -13, "precision": 13}]},
+            _claim(value=-13, precision=13),
             "claims.0.precision: must be below the value's size (13), got 13",
         ),
-        ({"claims": [{**CLAIMED, "value": None}]}, "claims.0: value, or at_least or at_most, must"),
-        ({"claims": [{**CLAIMED, "precision": None}]}, "claims.0.precision: goes with a value"),
+        (_claim(value=None), "claims.0: value, or at_least or at_most, must"),
+        (_claim(precision=None), "claims.0.precision: goes with a value"),
+        (_claim(value="printed"), 'claims.0: "printed", but the file names no theory'),
+        (_claim(at={"rate": 8}), 'claims.0.at: no axis "rate" in matrix'),
+        (_claim(at={"window": 7}), "claims.0.at.window: 7 is not one of its values: 4, 8"),
+        (_claim(**AT_8), "claims.0.elsewhere: give the reason why `at` leaves out window=4"),
+        (_claim(elsewhere="everywhere"), "claims.0.elsewhere: `at` leaves no point out"),
+        (_claim(**AT_8, elsewhere="enough"), "unclaimed: window=4 has no statement, and no reason"),
         (
-            {"claims": [{**CLAIMED, "value": "printed"}]},
-            'claims.0: "printed", but the file names no theory',
-        ),
-        (
-            {"claims": [{**CLAIMED, "at": {"rate": 8}}]},
-            'claims.0.at: no axis "rate" in matrix',
-        ),
-        (
-            {"claims": [{**CLAIMED, "at": {"window": 7}}]},
-            "claims.0.at.window: 7 is not one of its values: 4, 8",
-        ),
-        (
-            {"claims": [{**CLAIMED, **AT_8}]},
-            "claims.0.elsewhere: give the reason why `at` leaves out window=4",
-        ),
-        (
-            {"claims": [{**CLAIMED, "elsewhere": "everywhere"}]},
-            "claims.0.elsewhere: `at` leaves no point out",
-        ),
-        (
-            {"claims": [{**CLAIMED, **AT_8, "elsewhere": "enough"}]},
-            "unclaimed: window=4 has no statement, and no reason",
-        ),
-        (
-            {"claims": [{**CLAIMED, "differs": [{"why": "x", "at": {"window": 5}}]}]},
+            _claim(differs=[{"why": "x", "at": {"window": 5}}]),
             "claims.0.differs.0.at.window: 5 is not one of its values: 4, 8",
         ),
         (
-            {"claims": [{**CLAIMED, "differs": [{"why": "x", "metrics": ["jain_index"]}]}]},
+            _claim(differs=[{"why": "x", "metrics": ["jain_index"]}]),
             "claims.0.differs.0.metrics: not the statement's: jain_index",
         ),
         (
-            {
-                "claims": [
-                    {
-                        **CLAIMED,
-                        "differs": [{**ISOLATED, "not_comparable": True, "explained_by": "aqm"}],
-                    }
-                ]
-            },
+            _claim(differs=[{**ISOLATED, "not_comparable": True, "explained_by": "aqm"}]),
             "claims.0.differs.0.explained_by: not allowed for metrics that are not comparable",
         ),
         (
-            {"claims": [{**CLAIMED, "differs": [{"why": "x", "explained_by": "aqm"}]}]},
+            _claim(differs=[{"why": "x", "explained_by": "aqm"}]),
             "claims.0.differs.0.removes: goes with `explained_by`; give both or none",
         ),
         (
-            {"claims": [{**CLAIMED, "differs": [ISOLATED]}]},
+            _claim(differs=[ISOLATED]),
             "claims.0.differs.0.removes: goes with `explained_by`; give both or none",
         ),
         (
-            {"claims": [{**CLAIMED, "differs": [{"why": "x", "chance": True}]}]},
+            _claim(differs=[{"why": "x", "chance": True}]),
             "claims.0.differs.0.chance: needs `explained_by`, the run in which the claim holds",
         ),
+        (_claim(print=None), "claims.0.print: required beside a number: digits, formula or words"),
         (
-            {"claims": [{**CLAIMED, "print": None}]},
-            "claims.0.print: required beside a number: digits, formula or words",
-        ),
-        (
-            {"theory": "kalampoukas", "claims": [{**CLAIMED, "value": "printed"}]},
+            {**THEORY, **_claim(value="printed")},
             "claims.0.print: the paper's formula gives this value or bound, got digits",
         ),
         (
-            {"claims": [{**CLAIMED, "differs": [{**ISOLATED, **BY, "removes": [START]}]}]},
+            _claim(differs=[{**ISOLATED, **BY, "removes": [START]}]),
             "claims.0.differs.0.chance: must be true, because another start explains nothing",
         ),
         (
-            {
-                "claims": [
-                    {**CLAIMED, "differs": [{**ISOLATED, **BY, "removes": ["experiment.profile"]}]}
-                ]
-            },
+            _claim(differs=[{**ISOLATED, **BY, "removes": ["experiment.profile"]}]),
             "claims.0.differs.0.removes: a whole profile is no reason; take a run with this one",
         ),
         (
-            {"claims": [{**CLAIMED, "differs": [{**ISOLATED, "removes": ["window"]}]}]},
+            _claim(differs=[{**ISOLATED, "removes": ["window"]}]),
             "claims.0.differs.0.removes.0: must be a parameter's path",
         ),
         (
-            {"predictions": [{**PREDICTED, "contradicted": [{**ON_RECORD, "at": {"window": 5}}]}]},
+            _predict(contradicted=[{**ON_RECORD, "at": {"window": 5}}]),
             "predictions.0.contradicted.0.at.window: 5 is not one of its values: 4, 8",
         ),
         (
-            {
-                "predictions": [
-                    {
-                        **PREDICTED,
-                        **AT_8,
-                        "elsewhere": "x",
-                        "contradicted": [{**ON_RECORD, "at": {"window": 4}}],
-                    }
-                ]
-            },
+            _predict(**AT_8, elsewhere="x", contradicted=[{**ON_RECORD, "at": {"window": 4}}]),
             "predictions.0.contradicted.0.at: no point of the statement's `at`",
         ),
         (
-            {"predictions": [{**PREDICTED, "contradicted": [{"why": "x", "since": "today"}]}]},
+            _predict(contradicted=[{"why": "x", "since": "today"}]),
             "predictions.0.contradicted.0.since: must be a valid date",
         ),
         ({"predictions": [PREDICTED]}, "predictions.0.theory: required, for the file names no"),
+        (_predict(value=0.5), "predictions.0.value: must be 'theory', got 0.5"),
         (
-            {"predictions": [{**PREDICTED, "value": 0.5}]},
-            "predictions.0.value: must be 'theory', got 0.5",
-        ),
-        (
-            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "at_most": "theory"}]},
+            {**THEORY, **_predict(at_most="theory")},
             (
                 "predictions.0: one of value, at_least, at_most must be the theory's; got "
                 "value, at_most"
             ),
         ),
         (
-            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "tolerance": None}]},
+            {**THEORY, **_predict(tolerance=None)},
             "predictions.0.tolerance: goes with a value, got None",
         ),
+        (_predict(theory="astrology"), 'point window=4: theory: no "astrology"; there are: '),
         (
-            {"predictions": [{**PREDICTED, "theory": "astrology"}]},
-            'point window=4: theory: no "astrology"; there are: ',
-        ),
-        (
-            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "metric": "jain_index"}]},
+            {**THEORY, **_predict(metric="jain_index")},
             (
                 "point window=4: predictions.0: theory kalampoukas does not predict "
                 "jain_index; it has:"
@@ -195,33 +158,24 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             {"theory": "kalampoukas", "predictions": [PREDICTED, PREDICTED]},
             'point window=4: predictions.1.metric: "efficiency.left" is in predictions.0 already',
         ),
+        (_find(measured={"window=4": 0.5}), "findings.0.measured: no result for window=8"),
         (
-            {"findings": [{**FOUND, "measured": {"window=4": 0.5}}]},
-            "findings.0.measured: no result for window=8",
-        ),
-        (
-            {"findings": [{**FOUND, "measured": {"window=4": 0.5, "window=5": 1, "window=8": 1}}]},
+            _find(measured={"window=4": 0.5, "window=5": 1, "window=8": 1}),
             "findings.0.measured.window=5: no such point, or not one of `at`",
         ),
+        (_find(measured=[0.5]), "findings.0.measured: 1 values for 2 metrics"),
+        (_draw(over="seed"), 'findings.0.over: no axis "seed" in matrix'),
         (
-            {"findings": [{**FOUND, "measured": [0.5]}]},
-            "findings.0.measured: 1 values for 2 metrics",
-        ),
-        ({"findings": [{**DRAWN, "over": "seed"}]}, 'findings.0.over: no axis "seed" in matrix'),
-        (
-            {"findings": [{**DRAWN, "at": {"window": 4}, "elsewhere": "x"}]},
+            _draw(at={"window": 4}, elsewhere="x"),
             "findings.0.over: has all values of window, which `at` leaves out",
         ),
         (
-            {"findings": [{**DRAWN, "measured": 0.5}]},
+            _draw(measured=0.5),
             "findings.0.measured: with `over`, results by the names of points without that axis",
         ),
+        (_draw(measured={"": [0.5]}), "findings.0.measured.: 1 results for 2 values of window"),
         (
-            {"findings": [{**DRAWN, "measured": {"": [0.5]}}]},
-            "findings.0.measured.: 1 results for 2 values of window",
-        ),
-        (
-            {"findings": [{**DRAWN, "measured": {"window=4": [0.5, 0.6]}}]},
+            _draw(measured={"window=4": [0.5, 0.6]}),
             "findings.0.measured.window=4: no such point, or not one of `at`",
         ),
     ],
@@ -327,10 +281,7 @@ def test_what_a_claim_refers_to_exists(
     tmp_path: Path, differs: dict[str, Any], problem: str
 ) -> None:
     """A missing run or metric that should explain a difference is named."""
-    claim = {
-        **CLAIMED,
-        "differs": [{"why": "x", "removes": [REASON, *TIMES], **differs}],
-    }
+    claim = {**CLAIMED, "differs": [{"why": "x", "removes": [REASON, *TIMES], **differs}]}
     point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
     (found,) = reference_problems(point)
     assert problem in found

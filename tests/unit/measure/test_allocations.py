@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.dtm_host import STOP_NS, Host, arrivals, host, options
 from support.queue_columns import queue_of
@@ -59,7 +59,6 @@ RATES: dict[str, Any] = {
 }
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.fixed_dictionaries(RATES), st.integers(0, 10**6))
 @pytest.mark.slow
 def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed: int) -> None:
@@ -73,7 +72,6 @@ def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed:
     assert wanted.slots[before].tolist() == made.slots.slots[1:].tolist()
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     st.fixed_dictionaries(RATES),
     st.integers(0, 10**6),

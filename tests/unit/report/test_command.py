@@ -125,12 +125,14 @@ def test_report_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_figures_of_a_run(tmp_path: Path) -> None:
-    """The files are listed, each with its run and its content."""
+    """The files are listed, each kind of each figure, with its run and its content."""
     folder = write_run(tmp_path)
-    done = twoway("figures", folder)
+    done = twoway("figures", "--figure", "queues", "--figure", "overview", folder)
     assert done.returncode == 0, done.stderr
-    figures = done.stdout.splitlines()
-    assert sorted(figures) == sorted(str(path) for path in (folder / "figures").iterdir())
+    made = [f"{n}.{kind}" for n in ("overview", "queues") for kind in ("csv", "pdf", "png", "svg")]
+    listed = sorted(done.stdout.splitlines())
+    assert listed == [str(folder / "figures" / name) for name in sorted([*made, "figures.tex"])]
+    assert sorted(map(str, (folder / "figures").iterdir())) == listed
     manifest = json.loads((folder / "manifest.json").read_text())
     for name in ("queues.png", "queues.svg"):
         drawn = (folder / "figures" / name).read_bytes()
@@ -140,7 +142,7 @@ def test_figures_of_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_numbers_of_figures(tmp_path: Path) -> None:
-    """With --csv each figure's points are written in the axes' units, and nothing is drawn."""
+    """With --csv each figure's points are written in the axes' units, and nothing else is."""
     folder = write_run(tmp_path)
     assert twoway("figures", "--csv", folder).returncode == 0
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".csv"}

@@ -195,22 +195,6 @@ def test_windows_in_detail(figures: dict[str, Figure]) -> None:
     assert points(line(figures["cwnd-detail"], "first: cwnd")) == [(0.019, 5.0)]
 
 
-def test_files_of_figures(reported: Path) -> None:
-    """Each figure is saved as PNG, SVG, PDF and CSV, with captions, and no other file is."""
-    assert not (reported / "figures").exists()
-    (experiment,) = read_results([reported])
-    how = Print("", None, False, "figures")
-    saved = {path.name for path in run_figures(experiment, [], [], how)}
-    kinds = ("png", "svg", "pdf", "csv")
-    assert saved == {*(f"{name}.{kind}" for name in IDS for kind in kinds), "figures.tex"}
-    assert sorted(path.name for path in reported.iterdir() if path.is_file()) == [
-        "manifest.json",
-        "metrics.json",
-        "report.html",
-        "verdicts.json",
-    ]
-
-
 def test_figures_of_one_flow(reported: Path) -> None:
     """The pictures of a flow have its lines alone; an unknown flow is refused with those there."""
     (experiment,) = read_results([reported])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.connections import bottleneck, connection
 
@@ -145,7 +145,6 @@ def test_figure_7_has_the_papers_three_shapes() -> None:
         assert sum(a != b for a, b in itertools.pairwise(shape)) == turns
 
 
-@settings(deadline=None)
 @given(main=st.integers(1, 400), upstream=st.integers(1, 400))
 def test_safe_buffers_are_safe_at_every_rate(main: int, upstream: int) -> None:
     """Inside figure 6's exact region slow start loses nothing at any mu'."""

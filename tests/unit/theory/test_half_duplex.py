@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from twoway.description.predictions import setup_of
@@ -219,7 +219,6 @@ def test_model_reaches_the_queues_that_experiments_expect(
     assert abs(outcomes[1].queue_peak - reverse) <= 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     window=st.integers(2, 40),
     delay=st.integers(1, 30),

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.kept_results import kept_numbers
 
@@ -120,7 +120,6 @@ def test_zhang_figure_8_has_its_peaks() -> None:
     assert [int(p) for p in zhang.out_of_phase_peaks(30, 25, Fraction(1, 10))] == [55, 23]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     windows=st.tuples(st.integers(2, 20), st.integers(2, 20)),
     delay=st.integers(1, 60).map(lambda n: Fraction(n, 5)),
@@ -138,7 +137,6 @@ def test_model_is_busy_as_the_closed_form_says(
         assert abs(outcome.busy / (40 * period) - expected) <= Fraction(2, 40)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     windows=st.tuples(st.integers(3, 24), st.integers(3, 24)),
     rate=st.sampled_from([Fraction(1, 3), Fraction(1, 2), Fraction(3)]),
