@@ -1,10 +1,19 @@
 """The roles of data and ACKs, by scenarios, and by a second tracker on any packets."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from capture_analysis.columns import COLUMN_TYPES, FLAG_ACK, Packets, concatenate
+from capture_analysis.columns import (
+    COLUMN_TYPES,
+    FLAG_ACK,
+    FLAG_FIN,
+    FLAG_RST,
+    FLAG_SYN,
+    Packets,
+    concatenate,
+)
 from capture_analysis.tracking import (
     HOLES,
     SEGMENTS,
@@ -21,126 +30,61 @@ from reference.tracker import PythonTracker
 
 # The roles of data and ACKs: a scenario for each kind and each column.
 
-
-@each_tracker
-def test_a_handshake(new_tracker: NewTracker) -> None:
-    """SYN and SYN+ACK are control packets that carry no payload, and give the first RTTs."""
-    tracked = Conversation().handshake().tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.CONTROL, Kind.CONTROL, Kind.ACK]
-    assert tracked.seq_bytes.tolist() == [0, 0, 1]
-    assert tracked.ack_bytes.tolist() == [-1, 1, 1]
-    assert tracked.rtt_ns.tolist() == [-1, 10_000, 20_000]
-    assert tracked.gap_ns.tolist() == [-1, -1, -1]
-    for column in (tracked.new_bytes, tracked.acked_bytes, tracked.in_flight_bytes):
-        assert column.tolist() == [0, 0, 0]
+_, *SCENARIOS = Path(__file__).with_name("tracking.txt").read_text("utf-8").split("\n\n")
+FLAGS = {"syn": FLAG_SYN, "fin": FLAG_FIN, "rst": FLAG_RST}
 
 
-@each_tracker
-def test_data_and_its_acks(new_tracker: NewTracker) -> None:
-    """An ACK of two segments has the newer one's RTT; gaps are between packets of one kind."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(0, 110, 1001, 500, ack=1)
-    talk.send(1, 200, 1, ack=1501)
-    talk.send(0, 210, 1501, 10, ack=1)
-    talk.send(1, 300, 1, ack=1511)
-    tracked = talk.tracked(new_tracker()).where(slice(3, None))
-    data, ack = Kind.NEW_DATA, Kind.ACK
-    assert tracked.kind.tolist() == [data, data, ack, data, ack]
-    assert tracked.seq_bytes.tolist() == [1, 1001, 1, 1501, 1]
-    assert tracked.ack_bytes.tolist() == [1, 1, 1501, 1, 1511]
-    assert tracked.rtt_ns.tolist() == [-1, -1, 90_000, -1, 90_000]
-    assert tracked.gap_ns.tolist() == [-1, 10_000, -1, 100_000, 100_000]
-    assert tracked.new_bytes.tolist() == [1000, 500, 0, 10, 0]
-    assert tracked.acked_bytes.tolist() == [0, 0, 1500, 0, 10]
-    assert tracked.in_flight_bytes.tolist() == [1000, 1500, 0, 10, 0]
+def packet(talk: Conversation, row: str) -> None:
+    """Add the packet on the left of a scenario's line."""
+    end, at_us, seq, payload, ack, *more = row.partition("|")[0].split()
+    fields = {name: value for name, _, value in (word.partition("=") for word in more)}
+    if edges := fields.get("sack"):
+        talk.sack(int(at_us), int(ack), *map(int, edges.split("-")))
+        return
+    window, flags = int(fields.get("window", 100)), sum(FLAGS.get(name, 0) for name in fields)
+    acked = None if ack == "-" else int(ack)
+    talk.send(
+        "AB".index(end), int(at_us), int(seq), int(payload), acked, flags=flags, window=window
+    )
 
 
-@each_tracker
-def test_data_both_ways(new_tracker: NewTracker) -> None:
-    """A segment that also acknowledges is data, and has an RTT."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(1, 150, 1, 700, ack=1001)
-    talk.send(0, 190, 1001, 300, ack=701)
-    tracked = talk.tracked(new_tracker()).where(slice(3, None))
-    assert tracked.kind.tolist() == [Kind.NEW_DATA] * 3
-    assert tracked.rtt_ns.tolist() == [-1, 50_000, 40_000]
-    assert tracked.acked_bytes.tolist() == [0, 1000, 700]
-    assert tracked.in_flight_bytes.tolist() == [1000, 700, 300]
+def shown(tracked: Tracked) -> list[list[str]]:
+    """Return each row as it is on the right of a scenario's lines."""
+    columns_of = (
+        [Kind(kind).name.lower() for kind in tracked.kind.tolist()],
+        tracked.seq_bytes.tolist(),
+        ["-" if number == -1 else number for number in tracked.ack_bytes.tolist()],
+        *(
+            ["-" if v == -1 else v // 1000 for v in column.tolist()]
+            for column in (tracked.gap_ns, tracked.rtt_ns)
+        ),
+        tracked.new_bytes.tolist(),
+        tracked.acked_bytes.tolist(),
+        tracked.in_flight_bytes.tolist(),
+        tracked.unseen_bytes.tolist(),
+    )
+    return [[str(value) for value in row] for row in zip(*columns_of, strict=True)]
 
 
 @each_tracker
-def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
-    """Only the first acknowledgement of a whole segment gives an RTT."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 3000, ack=1)
-    talk.send(1, 200, 1, ack=1501)
-    talk.send(1, 210, 1, ack=3001)
-    talk.send(0, 220, 3001, 3000, ack=1)
-    talk.send(1, 300, 1, ack=4501)
-    tracked = talk.tracked(new_tracker()).where(slice(4, None))
-    assert tracked.rtt_ns.tolist() == [-1, 110_000, -1, -1]
-    assert tracked.acked_bytes.tolist() == [1500, 1500, 0, 1500]
-    assert tracked.in_flight_bytes.tolist() == [1500, 0, 3000, 1500]
-
-
-@each_tracker
-def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
-    """Payload seen twice is a retransmission after duplicate ACKs, and Karn's rule holds."""
-    talk = Conversation().handshake()
-    for k in range(4):
-        talk.send(0, 100 + k, 1 + 1000 * k, 1000, ack=1)
-    for k in range(1, 4):
-        talk.sack(200 + k, 1, 1001, 1001 + 1000 * k)
-    talk.send(0, 300, 1, 1000, ack=1)
-    talk.send(1, 400, 1, ack=4001)
-    talk.send(0, 500, 4001, 1000, ack=1)
-    talk.send(1, 600, 1, ack=5001)
-    tracked = talk.tracked(new_tracker()).where(slice(7, None))
-    duplicate = Kind.DUPLICATE_ACK
-    assert tracked.kind.tolist()[:5] == [duplicate] * 3 + [Kind.RETRANSMISSION, Kind.ACK]
-    assert tracked.new_bytes.tolist()[3] == 0
-    assert tracked.in_flight_bytes.tolist() == [4000] * 4 + [0, 1000, 0]
-    assert tracked.rtt_ns.tolist() == [-1, -1, -1, -1, -1, -1, 100_000]
-
-
-@each_tracker
-def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
-    """Data that fills a hole is late, is new bytes once, and its ACK gives no RTT."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(0, 101, 2001, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001)
-    talk.send(1, 201, 1, ack=1001)
-    talk.send(0, 300, 1001, 1000, ack=1)
-    talk.send(1, 400, 1, ack=3001)
-    talk.send(0, 450, 1001, 1000, ack=1)
-    tracked = talk.tracked(new_tracker()).where(slice(3, None))
-    assert tracked.kind.tolist() == [
-        *(Kind.NEW_DATA, Kind.NEW_DATA, Kind.ACK, Kind.DUPLICATE_ACK),
-        *(Kind.LATE_DATA, Kind.ACK, Kind.RETRANSMISSION),
-    ]
-    assert tracked.new_bytes.tolist() == [1000, 1000, 0, 0, 1000, 0, 0]
-    assert tracked.rtt_ns.tolist() == [-1, -1, 100_000, -1, -1, -1, -1]
-    assert tracked.in_flight_bytes.tolist() == [1000, 3000, 2000, 2000, 2000, 0, 0]
-
-
-@each_tracker
-def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
-    """Bytes in holes and beyond all bytes seen are new, even if others of the segment repeat."""
-    talk = Conversation()
-    for seq in (1000, 1020, 1040):
-        talk.send(0, seq, seq, 10)
-    talk.send(0, 2000, 1005, 30)  # fills 1010..1020 and 1030..1035
-    talk.send(0, 2001, 990, 100)  # 990..1000, 1035..1040 and 1050..1090
-    talk.send(0, 2002, 980, 5)  # below all others, with a hole up to 990
-    talk.send(0, 2003, 980, 20)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.seq_bytes.tolist() == [0, 20, 40, 5, -10, -20, -20]
-    assert tracked.new_bytes.tolist() == [10, 10, 10, 15, 55, 5, 5]
-    late = Kind.LATE_DATA
-    assert tracked.kind.tolist() == [Kind.NEW_DATA] * 3 + [late, Kind.NEW_DATA, late, late]
+def test_scenarios(new_tracker: NewTracker) -> None:
+    """Each packet of a scenario in tracking.txt has the row that stands beside it."""
+    wrong = []
+    for scenario in SCENARIOS:
+        sentence, *rows = scenario.splitlines()
+        talk = Conversation()
+        if rows[0] == "handshake":
+            talk.handshake()
+            del rows[0]
+        for row in rows:
+            packet(talk, row)
+        found = shown(talk.tracked(new_tracker()))[-len(rows) :]
+        wanted = [row.partition("|")[2].split() for row in rows]
+        wrong += [
+            (sentence, pair) for pair in zip(found, wanted, strict=True) if pair[0] != pair[1]
+        ]
+    assert wrong == []
+    assert len(SCENARIOS) > 20
 
 
 @each_tracker
@@ -207,126 +151,12 @@ def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
 
 
 @each_tracker
-def test_keep_alives(new_tracker: NewTracker) -> None:
-    """A keep-alive, with its byte or without, is a probe, and its answer is an old ACK."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001)
-    talk.send(0, 1000, 1000, ack=1)
-    talk.send(1, 1100, 1, ack=1001)
-    talk.send(0, 2000, 1000, 1, ack=1)
-    talk.send(1, 2100, 1, ack=1001)
-    tracked = talk.tracked(new_tracker()).where(slice(5, None))
-    assert tracked.kind.tolist() == [Kind.PROBE, Kind.OLD_ACK] * 2
-    assert tracked.in_flight_bytes.tolist() == [0] * 4
-    assert tracked.new_bytes.tolist() == [0] * 4
-
-
-@each_tracker
-def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
-    """A byte beyond a closed window is a probe, even if repeated; no answer is a duplicate ACK."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001, window=0)
-    talk.send(0, 1000, 1001, 1, ack=1)
-    talk.send(1, 1100, 1, ack=1001, window=0)
-    talk.send(0, 3000, 1001, 1, ack=1)
-    talk.send(1, 3100, 1, ack=1001, window=50)
-    talk.send(0, 3200, 1001, 1000, ack=1)
-    talk.send(1, 3300, 1, ack=2001, window=50)
-    tracked = talk.tracked(new_tracker()).where(slice(5, None))
-    assert tracked.kind.tolist() == [
-        *(Kind.PROBE, Kind.OLD_ACK, Kind.PROBE, Kind.WINDOW_UPDATE),
-        *(Kind.NEW_DATA, Kind.ACK),
-    ]
-    assert tracked.new_bytes.tolist() == [1, 0, 0, 0, 999, 0]
-    assert tracked.rtt_ns.tolist() == [-1] * 6
-
-
-@each_tracker
-def test_window_updates_and_duplicates(new_tracker: NewTracker) -> None:
-    """A repeated ACK is an update if its window changes, and a duplicate if it has a SACK block."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(0, 101, 1001, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001)
-    talk.send(1, 201, 1, ack=1001, window=120)
-    talk.send(1, 202, 1, ack=1001, window=120)
-    talk.sack(203, 1001, 1501, 2001)
-    talk.send(1, 204, 1, ack=501, window=7)
-    talk.send(1, 205, 1, ack=1001, window=100)
-    tracked = talk.tracked(new_tracker()).where(slice(5, None))
-    duplicate, update = Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE
-    kinds = [Kind.ACK, update, duplicate, duplicate, Kind.OLD_ACK, duplicate]
-    assert tracked.kind.tolist() == kinds
-    assert tracked.acked_bytes.tolist() == [1000] + [0] * 5
-
-
-@each_tracker
-def test_a_duplicate_sack_with_nothing_outstanding(new_tracker: NewTracker) -> None:
-    """If all data is acknowledged, a D-SACK for a needless retransmission is an old ACK."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001)
-    talk.send(0, 210, 1, 1000, ack=1)
-    talk.sack(300, 1001, 1, 1001)
-    tracked = talk.tracked(new_tracker()).where(slice(5, None))
-    assert tracked.kind.tolist() == [Kind.RETRANSMISSION, Kind.OLD_ACK]
-
-
-@each_tracker
-def test_a_needless_retransmission_spoils_no_rtt(new_tracker: NewTracker) -> None:
-    """Karn's rule applies to unacknowledged data only; data sent later has an RTT."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001)
-    talk.send(0, 210, 1, 1000, ack=1)
-    talk.send(0, 220, 1001, 1000, ack=1)
-    talk.send(1, 330, 1, ack=2001)
-    assert talk.tracked(new_tracker()).rtt_ns.tolist()[-1] == 110_000
-
-
-@each_tracker
-def test_acks_below_what_was_sent_again_keep_their_rtt(new_tracker: NewTracker) -> None:
-    """If a tail is sent again, only ACKs that reach it have no RTT."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 1000, ack=1)
-    talk.send(0, 110, 1001, 1000, ack=1)
-    talk.send(0, 150, 1001, 1000, ack=1)
-    talk.send(1, 200, 1, ack=1001)
-    talk.send(1, 210, 1, ack=2001)
-    assert talk.tracked(new_tracker()).rtt_ns.tolist()[-2:] == [100_000, -1]
-
-
-@each_tracker
-def test_time_that_runs_backward(new_tracker: NewTracker) -> None:
-    """If time runs backward, gap and RTT are undefined instead of negative."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 100, ack=1)
-    talk.send(0, 90, 101, 100, ack=1)
-    talk.send(1, 80, 1, ack=201)
-    tracked = talk.tracked(new_tracker()).where(slice(3, None))
-    assert tracked.gap_ns.tolist() == [-1, -1, -1]
-    assert tracked.rtt_ns.tolist() == [-1, -1, -1]
-
-
-@each_tracker
 def test_times_far_apart(new_tracker: NewTracker) -> None:
     """A gap that exceeds 64 bits is the longest that fits."""
     talk = Conversation().handshake()
     talk.send(0, 0, 1, 100, ack=1, time_ns=-(2**62))
     talk.send(0, 0, 101, 100, ack=1, time_ns=2**63 - 1)
     assert talk.tracked(new_tracker()).gap_ns.tolist()[-1] == 2**63 - 1
-
-
-@each_tracker
-def test_a_packet_without_flags(new_tracker: NewTracker) -> None:
-    """A packet without flags acknowledges nothing, and is an old ACK."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist()[-1] == Kind.OLD_ACK
-    assert tracked.ack_bytes.tolist()[-1] == -1
 
 
 @each_tracker

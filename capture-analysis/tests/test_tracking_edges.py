@@ -2,50 +2,11 @@
 
 import numpy as np
 import pytest
-from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN
+from capture_analysis.columns import FLAG_RST, FLAG_SYN
 from capture_analysis.tracking import Kind
 from conversation import Conversation, NewTracker, each_tracker
 
 pytestmark = each_tracker
-
-
-def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
-    """A retransmitted SYN is a control packet, and its answer gives no RTT."""
-    talk = Conversation()
-    talk.send(0, 0, 0, flags=FLAG_SYN)
-    talk.send(0, 1_000_000, 0, flags=FLAG_SYN)
-    talk.send(1, 1_000_010, 0, ack=1, flags=FLAG_SYN)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.CONTROL] * 3
-    assert tracked.rtt_ns.tolist() == [-1, -1, -1]
-
-
-def test_simultaneous_open(new_tracker: NewTracker) -> None:
-    """Two SYNs that cross are each answered by a SYN with ACK, and no payload is counted."""
-    talk = Conversation()
-    talk.send(0, 0, 0, flags=FLAG_SYN)
-    talk.send(1, 5, 0, flags=FLAG_SYN)
-    talk.send(0, 20, 0, ack=1, flags=FLAG_SYN)
-    talk.send(1, 25, 0, ack=1, flags=FLAG_SYN)
-    talk.send(0, 50, 1, 100, ack=1)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.CONTROL] * 4 + [Kind.NEW_DATA]
-    assert tracked.acked_bytes.sum() == 0
-    assert tracked.in_flight_bytes.tolist() == [0, 0, 0, 0, 100]
-
-
-def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
-    """If data overtook the SYN, the SYN has number -1, and its byte is no payload."""
-    talk = Conversation()
-    talk.send(0, 0, 1, 100, ack=1)
-    talk.send(0, 5, 0, flags=FLAG_SYN)
-    talk.send(1, 10, 0, ack=101, flags=FLAG_SYN)
-    talk.send(0, 20, 101, 50, ack=1)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.NEW_DATA, Kind.CONTROL, Kind.CONTROL, Kind.NEW_DATA]
-    assert tracked.seq_bytes.tolist() == [0, -1, 0, 100]
-    assert tracked.acked_bytes.tolist() == [0, 0, 100, 0]
-    assert tracked.in_flight_bytes.tolist() == [100, 0, 0, 50]
 
 
 @pytest.mark.parametrize("offset", [1 << 29, -1 << 29])
@@ -105,69 +66,6 @@ def test_the_answer_that_is_acknowledged(new_tracker: NewTracker, offset: int) -
     assert not tracked.unseen_bytes.any()
 
 
-def test_what_is_acknowledged_and_not_in_the_capture(new_tracker: NewTracker) -> None:
-    """Bytes that were not captured count once, at their first acknowledgement."""
-    talk = Conversation().handshake()
-    talk.send(0, 40, 1, 100, ack=1)
-    talk.send(0, 50, 201, 100, ack=1)
-    talk.send(1, 60, 1, ack=151)
-    talk.send(1, 70, 1, ack=301)
-    talk.send(1, 80, 1, ack=701)
-    talk.send(1, 90, 1, ack=701)
-    talk.send(0, 95, 401, 100, ack=1)
-    talk.send(0, 98, 701, 100, ack=1)
-    talk.send(1, 99, 1, ack=801)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.unseen_bytes.tolist()[3:] == [0, 0, 50, 50, 400, 0, 0, 0, 0]
-
-
-def test_a_challenge_ack_proves_no_hole(new_tracker: NewTracker) -> None:
-    """An answer to a SYN without a SYN of its own does not show missing packets."""
-    talk = Conversation()
-    talk.send(0, 0, 0, flags=FLAG_SYN)
-    talk.send(1, 10, 1, ack=1 << 29)
-    assert not talk.tracked(new_tracker()).unseen_bytes.any()
-
-
-def test_data_in_the_syn(new_tracker: NewTracker) -> None:
-    """Payload of a SYN (TCP Fast Open) counts, whether the SYN-ACK acknowledges it or not."""
-    talk = Conversation()
-    talk.send(0, 0, 0, 100, flags=FLAG_SYN)
-    talk.send(1, 10, 0, ack=101, flags=FLAG_SYN)
-    talk.send(0, 20, 101, 50, ack=1)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.CONTROL, Kind.CONTROL, Kind.NEW_DATA]
-    assert tracked.new_bytes.tolist() == [100, 0, 50]
-    assert tracked.acked_bytes.tolist() == [0, 100, 0]
-    assert tracked.in_flight_bytes.tolist() == [100, 0, 50]
-
-
-def test_data_in_a_syn_that_was_not_taken(new_tracker: NewTracker) -> None:
-    """A SYN's data that is sent again after the handshake is a retransmission."""
-    talk = Conversation()
-    talk.send(0, 0, 0, 100, flags=FLAG_SYN)
-    talk.send(1, 10, 0, ack=1, flags=FLAG_SYN)
-    talk.send(0, 20, 1, 100, ack=1)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.CONTROL, Kind.CONTROL, Kind.RETRANSMISSION]
-    assert tracked.in_flight_bytes.tolist() == [100, 100, 100]
-
-
-def test_the_end_of_a_connection(new_tracker: NewTracker) -> None:
-    """A FIN with payload is data, one without is control, and its ACK acknowledges no payload."""
-    talk = Conversation().handshake()
-    talk.send(0, 100, 1, 100, ack=1, flags=FLAG_FIN)
-    talk.send(1, 200, 1, ack=102)
-    talk.send(1, 210, 1, ack=102, flags=FLAG_FIN)
-    talk.send(0, 250, 102, ack=2)
-    tracked = talk.tracked(new_tracker()).where(slice(3, None))
-    assert tracked.kind.tolist() == [Kind.NEW_DATA, Kind.ACK, Kind.CONTROL, Kind.ACK]
-    assert tracked.new_bytes.tolist() == [100, 0, 0, 0]
-    assert tracked.acked_bytes.tolist() == [0, 100, 0, 0]
-    assert tracked.rtt_ns.tolist() == [-1, 100_000, -1, 40_000]
-    assert tracked.in_flight_bytes.tolist() == [100, 0, 0, 0]
-
-
 def test_a_reset_changes_nothing(new_tracker: NewTracker) -> None:
     """Whatever numbers a RST has, later packets count as if it had not come."""
     with_reset, without = (Conversation().handshake() for _ in range(2))
@@ -211,39 +109,6 @@ def test_many_wraps(new_tracker: NewTracker) -> None:
     assert tracked.acked_bytes.sum(dtype=np.int64) == 8 << 30
 
 
-def test_a_capture_that_begins_amid_a_connection(new_tracker: NewTracker) -> None:
-    """ACKs of data before the capture count, without a number; flight is right from then on."""
-    talk = Conversation()
-    talk.send(0, 100, 100_000, 1000, ack=1)
-    talk.send(1, 110, 1, ack=98_000)
-    talk.send(1, 120, 1, ack=99_000)
-    talk.send(1, 130, 1, ack=101_000)
-    tracked = talk.tracked(new_tracker())
-    assert tracked.kind.tolist() == [Kind.NEW_DATA] + [Kind.ACK] * 3
-    assert tracked.seq_bytes.tolist() == [0, 0, 0, 0]
-    assert tracked.ack_bytes.tolist() == [-1, -1, -1, 1000]
-    assert tracked.acked_bytes.tolist() == [0, 0, 1000, 2000]
-    assert tracked.in_flight_bytes.tolist() == [1000, 3000, 2000, 0]
-
-
-def test_acks_alone(new_tracker: NewTracker) -> None:
-    """Without the other direction ACKs have no number, but their steps and kinds are known."""
-    talk = Conversation()
-    talk.send(1, 100, 1, ack=1000)
-    talk.send(1, 110, 1, ack=3000)
-    talk.send(1, 120, 1, ack=3000)
-    talk.send(1, 130, 1, ack=2000)
-    talk.send(0, 140, 5000, 10, ack=1)
-    talk.send(1, 150, 1, ack=5010)
-    tracked = talk.tracked(new_tracker())
-    ack = Kind.ACK
-    kinds = [ack, ack, Kind.DUPLICATE_ACK, Kind.OLD_ACK, Kind.NEW_DATA, ack]
-    assert tracked.kind.tolist() == kinds
-    assert tracked.ack_bytes.tolist() == [-1, -1, -1, -1, 0, 10]
-    assert tracked.acked_bytes.tolist() == [0, 2000, 0, 0, 0, 2010]
-    assert tracked.in_flight_bytes.tolist() == [0, 0, 0, 0, 2010, 0]
-
-
 def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
     """Acknowledgements that wrap continue to count, and fit the other half once it appears."""
     talk = Conversation()
@@ -253,20 +118,6 @@ def test_acks_alone_for_gigabytes(new_tracker: NewTracker) -> None:
     tracked = talk.tracked(new_tracker())
     assert tracked.acked_bytes.sum(dtype=np.int64) == 9 << 30
     assert tracked.in_flight_bytes.tolist()[-1] == 10
-
-
-def test_what_the_capture_lost_is_acknowledged(new_tracker: NewTracker) -> None:
-    """An ACK of unseen bytes counts them, gives no RTT, and makes the flight 0."""
-    talk = Conversation().handshake()
-    talk.send(1, 200, 1, ack=5001)
-    talk.send(0, 210, 4001, 500, ack=1)
-    talk.send(0, 220, 5001, 500, ack=1)
-    talk.send(1, 320, 1, ack=5501)
-    tracked = talk.tracked(new_tracker()).where(slice(3, None))
-    assert tracked.kind.tolist() == [Kind.ACK, Kind.NEW_DATA, Kind.NEW_DATA, Kind.ACK]
-    assert tracked.acked_bytes.tolist() == [5000, 0, 0, 500]
-    assert tracked.rtt_ns.tolist() == [-1, -1, -1, 100_000]
-    assert tracked.in_flight_bytes.tolist() == [0, 0, 500, 0]
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

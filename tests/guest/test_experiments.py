@@ -5,22 +5,19 @@ from pathlib import Path
 
 import pytest
 from support.kept_results import KERNEL, kept_numbers
-from support.running import MISSED, ROOT, SMALL, judge_kept, measure, write_experiment
+from support.running import MISSED, SMALL, judge_kept, measure, write_experiment
 from support.runs import carry_out
 from support.today import DAY, DAYS, WEEK
 from support.warm_command import twoway
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict
-from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import Row
-from twoway.description import referred
 from twoway.description.point import point_names
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.real_time import ClockError
 from twoway.paths import PROFILES, TOPOLOGIES
-from twoway.report.report import analyse_run
 from twoway.runs.points import load_point
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -55,31 +52,6 @@ def test_a_point_is_as_its_file_says(name: str) -> None:
 
 def _numbers(rows: tuple[Row, ...]) -> dict[str, float | None]:
     return {r.metric: None if r.measured is None else float(f"{r.measured:.7g}") for r in rows}
-
-
-def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
-    """With windows of 28 and 20 on one kernel, each sender's flight reaches exactly its window."""
-    rows = (small_run / "sockets/tcp-info.csv").read_text().splitlines()[3:]
-    cwnd = {
-        port: {int(r.split(",")[6]) for r in rows if r.split(",")[3] == port}
-        for port in ("40001", "40002")
-    }
-    assert cwnd == {"40001": {28}, "40002": {20}}
-
-
-def test_fixed_window_survives_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A queue shorter than the window drops data, and the window stays."""
-    profile = (ROOT / "tc-profiles/atm-131mbit.yml").read_text()
-    assert "queue_packets: 1000" in profile
-    short = profile.replace("queue_packets: 1000", "queue_packets: 8")
-    (tmp_path / "atm-131mbit.yml").write_text(short)
-    monkeypatch.setattr(referred, "PROFILES", tmp_path)
-    folder = carry_out(write_experiment(tmp_path, SMALL), tmp_path / "results")
-    assert analyse_run(folder, page=False).misses == []
-    metrics = Metrics.read(folder / METRICS).metrics
-    assert (metrics["drops_data.forward"].value or 0) > 0
-    rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]
-    assert {int(r.split(",")[6]) for r in rows if r.split(",")[3] == "40001"} == {28}
 
 
 def test_large_window_is_reached(tmp_path: Path) -> None:

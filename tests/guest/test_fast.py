@@ -28,7 +28,6 @@ from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 from twoway.runs import identity, run
-from twoway.runs.points import load_point
 
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32
@@ -89,26 +88,6 @@ class Outcome:
             (self.folder / f"programs/vegas-{at_s:g}.out").read_text()
         )
         return said["40001"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
-def test_expected_throughput_is_theorem_1(name: str) -> None:
-    """Predicted throughputs are the alphas' shares of the bottleneck, with ACKs (theorem 1)."""
-    point = load_point(name)
-    rates = [point.profile.directions[d].start_mbit for d in ("forward", "reverse")]
-    alphas = [flow.alpha_packets or 0 for flow in point.experiment.flows]
-    data, ack = 1000, 40
-    # Each direction carries its flow's data and the other's ACKs; the longer time is the queue's.
-    delays = [
-        (alphas[own] * data + alphas[1 - own] * ack) / rates[own] for own in range(len(alphas))
-    ]
-    expected = {
-        f"throughput.{flow.name}": alpha * data / max(delays)
-        for flow, alpha in zip(point.experiment.flows, alphas, strict=True)
-    }
-    theory = {each.metric: each.value for each in point.predictions}
-    assert {name: theory[name] for name in expected} == pytest.approx(expected, rel=5e-5)
 
 
 def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Hand-built captures, which both parsers must read in the same way."""
 
 import struct
-from dataclasses import astuple, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import hand_built as built
 import numpy as np
 import pytest
-from both_parsers import PARSERS, AnyParser, assert_alike, parse
+from both_parsers import assert_alike, parse
 from capture_analysis.columns import Mark, Packets, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import NO_SCALE
@@ -319,26 +319,6 @@ def test_connections_as_the_flow_table_defines_them() -> None:
     assert rows["version"].tolist() == [4, 4]
 
 
-PACKETS = st.lists(
-    st.tuples(
-        st.integers(0, 1),
-        st.integers(0, 1),
-        st.sampled_from([SYN, SYN | ACK, ACK]),
-        st.integers(0, 2),
-    ),
-    max_size=30,
-)
-
-
-@settings(deadline=None)
-@given(packets=PACKETS)
-@pytest.mark.slow
-def test_connections_alike(packets: list[tuple[int, int, int, int]]) -> None:
-    """Both parsers find the same connections for reused ports and repeated SYNs."""
-    assert_alike(conversation(packets))
-    assert_alike(conversation(packets), rows=1)
-
-
 def conversation(packets: list[tuple[int, int, int, int]]) -> bytes:
     """Make a capture of packets, each of a port, a side, flags and a sequence number."""
     frames = []
@@ -424,22 +404,6 @@ def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> Non
     _, parser = parse(content)
     assert parser.broken == sentence
     assert parser.parse(np.zeros(100, np.uint8), empty_columns(1), 0) == (0, 0)
-
-
-@pytest.mark.parametrize("kind", PARSERS)
-def test_few_rows(kind: type[AnyParser]) -> None:
-    """If columns are full, the parser stops before the next record, and continues there."""
-    content = np.frombuffer(built.pcap(built.conversation()), np.uint8)
-    whole, expected = parse(content.tobytes())
-    parser, columns, at = kind(), empty_columns(3), 0
-    times: list[int] = []
-    end = 1
-    while end:
-        taken, end = parser.parse(content[at : at + 400], columns, 0)
-        times += columns.time_ns[:end].tolist()
-        at += taken
-    assert times == whole.time_ns.tolist()
-    assert astuple(parser.counts) == astuple(expected.counts)
 
 
 @pytest.mark.parametrize("content", [b"GIF89a" + bytes(20), section()[:8] + bytes(20)])
