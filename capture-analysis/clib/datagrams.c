@@ -245,7 +245,7 @@ void datagrams_end(struct datagrams *datagrams)
 	free(datagrams->halves);
 }
 
-void datagrams_add(struct datagrams *datagrams, const struct frame *frame, struct view udp,
+bool datagrams_add(struct datagrams *datagrams, const struct frame *frame, struct view udp,
 		   int64_t bytes, struct segment *segment)
 {
 	int64_t payload = bytes - UDP_BYTES;
@@ -253,8 +253,10 @@ void datagrams_add(struct datagrams *datagrams, const struct frame *frame, struc
 	struct place place;
 	struct view data;
 
-	if (!view_has(udp, UDP_BYTES) || payload < 0)
-		return;
+	if (!view_has(udp, UDP_BYTES))
+		return false;
+	if (payload < 0)
+		return true;
 	segment->ends[SENDER].port = view_be16(udp, 0);
 	segment->ends[RECEIVER].port = view_be16(udp, 2);
 	segment->flags = 0;
@@ -263,7 +265,7 @@ void datagrams_add(struct datagrams *datagrams, const struct frame *frame, struc
 	if (!grow(datagrams) ||
 	    !flows_place(&datagrams->flows, segment, frame->time_ns, &place)) {
 		datagrams->left_out++;
-		return;
+		return true;
 	}
 	half = &datagrams->halves[place.flow][place.half];
 	take_time(half, frame->time_ns);
@@ -277,4 +279,5 @@ void datagrams_add(struct datagrams *datagrams, const struct frame *frame, struc
 	take_rtp(half, data, frame->time_ns);
 	take_counters(half, data);
 	take_quic(half, data, frame->time_ns);
+	return true;
 }

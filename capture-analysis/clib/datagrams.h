@@ -65,10 +65,10 @@ struct datagrams {
 void datagrams_end(struct datagrams *datagrams);
 
 /*
- * Takes a packet of UDP. udp: from its header on, as far as it was captured; bytes: of header and
- * payload by IP; segment: IP's fields.
+ * Takes a packet of UDP; false if the capture cut its header. udp: from its header on, as far as it
+ * was captured; bytes: of header and payload by IP; segment: IP's fields.
  */
-void datagrams_add(struct datagrams *datagrams, const struct frame *frame, struct view udp,
+bool datagrams_add(struct datagrams *datagrams, const struct frame *frame, struct view udp,
 		   int64_t bytes, struct segment *segment);
 
 #endif

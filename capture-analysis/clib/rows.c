@@ -27,9 +27,10 @@ static enum fate read_inside(const struct frame *frame, size_t offset, int64_t b
 	enum fate fate;
 
 	if (tunnel == NO_TUNNEL) {
-		if (segment->protocol == PROTOCOL_UDP)
-			datagrams_add(&rows->datagrams, frame, outer, bytes, segment);
-		return FATE_NOT_TCP;
+		if (segment->protocol != PROTOCOL_UDP)
+			return FATE_NOT_TCP;
+		return datagrams_add(&rows->datagrams, frame, outer, bytes, segment) ?
+		       FATE_NOT_TCP : FATE_TOO_SHORT;
 	}
 	if (!rows->depth)
 		rows->counts.tunnels[tunnel]++;

@@ -228,3 +228,4 @@ def test_a_capture_of_udp_alone(tmp_path: Path, capsys: pytest.CaptureFixture[st
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "<h1>No TCP. The UDP flow with most payload is 10.0.0.1:50000 &gt; " in page
     assert '<td class="number">QUIC 1</td>' in page
+    assert "Directions with most data" not in page

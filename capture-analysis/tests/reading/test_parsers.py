@@ -155,6 +155,7 @@ def test_packet_found_behind_every_link_header(link_type: int, frame: bytes) -> 
         ("too_short", ethernet(ipv4())[:13], 1),
         ("too_short", ethernet(ipv4())[:33], 1),
         ("too_short", ethernet(ipv4())[:53], 1),
+        ("too_short", ethernet(ipv4(bytes(8), 17))[:41], 1),
         ("too_short", ethernet(ipv6(), 0x86DD)[:53], 1),
         ("too_short", ethernet(ipv6(b"\6\0", 0), 0x86DD), 1),
         ("too_short", ethernet(b"\0\1", 0x8100), 1),

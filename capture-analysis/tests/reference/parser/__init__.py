@@ -6,7 +6,7 @@ all frames of a batch at once, layer by layer: frames without TCP meet their fat
 
 import numpy as np
 from capture_analysis.columns import Mark, Packets
-from capture_analysis.flow_table import FlowTable
+from capture_analysis.flow_table import UDP, FlowTable
 from capture_analysis.reading.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
 from numpy.typing import NDArray
 
@@ -17,7 +17,7 @@ from reference.parser.limits import MOST_FLOWS
 from reference.parser.link import find_ip, pass_pktap
 from reference.parser.pcap import PcapRecords
 from reference.parser.pcapng import PcapngRecords
-from reference.parser.transport import OF_CONNECTIONS, OF_PACKETS, read_transport
+from reference.parser.transport import OF_CONNECTIONS, OF_PACKETS, UDP_BYTES, read_transport
 from reference.parser.tunnels import MOST_TUNNELS, inside
 
 
@@ -183,6 +183,8 @@ class NumpyParser:
             place = min(int(cursor.place[row]), end)
             found = inside(cursor.data[place:end].tobytes(), int(datagrams.protocol[row]))
             if found is None:
+                if datagrams.protocol[row] == UDP and end - place < UDP_BYTES:
+                    frames.fate[row] = Fate.TOO_SHORT
                 continue
             name, offset, link_type = found
             if not depth:

@@ -20,7 +20,7 @@ TRANSPORT = np.dtype([(name, "u2" if name == "marks" else "i8") for name in _NAM
 
 _PORTS = np.dtype([("source", ">u2"), ("destination", ">u2")])
 _BYTE = np.dtype([("value", "u1")])
-_UDP_BYTES, _HASHED_BYTES = 8, 40
+UDP_BYTES, _HASHED_BYTES = 8, 40
 _FNV_START, _FNV_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
@@ -91,13 +91,13 @@ def _pseudo_header(segments: Cursor, datagrams: Datagrams) -> NDArray[np.uint64]
 def _others(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
     """Return packets of other protocols, and fragments, with a hash of their first bytes."""
     has_ports = (datagrams.protocol == UDP) & ~datagrams.later
-    too_short = has_ports[frames.rows] & (frames.captured() < _UDP_BYTES)
+    too_short = has_ports[frames.rows] & (frames.captured() < UDP_BYTES)
     frames = frames.keep(~too_short, Fate.TOO_SHORT)
-    header_bytes = np.where(has_ports[frames.rows], _UDP_BYTES, 0)
+    header_bytes = np.where(has_ports[frames.rows], UDP_BYTES, 0)
     frames = frames.keep(datagrams.left_bytes[frames.rows] >= header_bytes, Fate.MALFORMED)
     found = np.zeros(len(frames), dtype=TRANSPORT)
     rows = found["row"] = frames.rows
-    found["payload_bytes"] = datagrams.left_bytes[rows] - np.where(has_ports[rows], _UDP_BYTES, 0)
+    found["payload_bytes"] = datagrams.left_bytes[rows] - np.where(has_ports[rows], UDP_BYTES, 0)
     found["window_scale"] = NO_SCALE
     udp = has_ports[rows]
     ports = frames.where(udp).read(_PORTS) if udp.any() else np.zeros(0, _PORTS)
