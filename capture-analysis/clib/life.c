@@ -6,7 +6,7 @@
  *     window    the window of a half was 0
  *     repair    the packet is data sent again or late, or follows data sent again, without progress
  *     network   data was on its way: the packet acknowledges, or follows data that nothing
- *               acknowledged yet
+ *               acknowledged yet, or data without PSH, seen far from its sender, which had more
  *     half      otherwise: the packet's sender, if it has new data, or sent the last data and only
  *               keeps the connection alive; else the half that did not send the last data
  *
@@ -37,7 +37,8 @@ static enum wait wait_of(const struct ca_block *block, size_t row, bool shut,
 	if (kind == KIND_RETRANSMISSION || kind == KIND_LATE_DATA || life->seen & LIFE_REPAIRING)
 		return WAIT_REPAIR;
 	if (kind == KIND_NEW_DATA)
-		return tracked->in_flight_bytes[row] > block->packets.payload_bytes[row] ?
+		return tracked->in_flight_bytes[row] > block->packets.payload_bytes[row] ||
+		       (half == last && life->seen & LIFE_MORE) ?
 		       WAIT_NETWORK : (enum wait)(WAIT_HALF + half);
 	if (tracked->acked_bytes[row])
 		return WAIT_NETWORK;
@@ -108,7 +109,12 @@ static void add_data(const struct ca_block *block, size_t row, struct ca_life *l
 	if (!(life->seen & LIFE_DATA << half))
 		life->data_ns[half] = block->packets.time_ns[row];
 	life->seen |= LIFE_DATA << half;
-	life->seen = half ? life->seen | LIFE_LAST : life->seen & ~(int64_t)LIFE_LAST;
+	life->seen &= ~(int64_t)(LIFE_LAST | LIFE_MORE);
+	if (half)
+		life->seen |= LIFE_LAST;
+	if (!(block->packets.flags[row] & FLAG_PSH) &&
+	    block->facts.tap_at[block_direction(block, row)] > NEAR)
+		life->seen |= LIFE_MORE;
 }
 
 /* Follows the handshake of TLS: each part is of one end and has its mark. */

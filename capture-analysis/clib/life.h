@@ -26,6 +26,7 @@ enum life {
 	LIFE_LAST = 512,	/* the last data is of half 1 */
 	LIFE_REPAIRING = 1024,	/* data was sent again, and no progress was made since */
 	LIFE_HEARD = 2048,	/* a packet of the half */
+	LIFE_MORE = 8192,	/* the last data, far from their sender, had no PSH: more follow */
 };
 
 /* ClientHello, ServerHello, and an encrypted record of the client, and then of the server. */

@@ -33,7 +33,8 @@
 #define PAUSE_NS 1000000000	/* of tally.py */
 #define TIMEOUT_NS 200000000
 #define UNRELEASED 3		/* a delayed ACK releases data for two segments, at once */
-#define FLAG_PSH 0x08
+#define OPTIONS_BYTES 40	/* a full segment lacks at most these to the announced MSS */
+#define DELAYED_NS 10000000	/* a receiver delays an ACK by this, or more */
 #define BYTES_MAX ((int64_t)1 << 44)
 
 /* What a function needs besides the packet. */
@@ -267,16 +268,42 @@ static int64_t full_bytes(const struct ca_facts *facts, size_t direction)
 	return longest < LONGEST_UNKNOWN ? longest : SEGMENT_LEAST;
 }
 
+/*
+ * The cause of a wait away from the sender. A segment with PSH that could hold more emptied the
+ * buffer: then the application waits, unless the data come a loop after the ACK of all that was sent.
+ * An ACK that its receiver delayed did release them, another one may have.
+ */
+static enum ca_cause cause_afar(const struct walk *walk, size_t direction,
+				const struct ca_waits *kept, int64_t time_ns)
+{
+	double loop = loop_ns(walk->facts, direction);
+	const struct ca_coming *ack;
+	int64_t heard_ns;
+
+	if (kept->emptied)
+		return CAUSE_CONGESTION;
+	if (kept->newest < 0 || kept->oldest < 0)
+		return CAUSE_APPLICATION;
+	ack = &walk->coming->rows[kept->newest];
+	heard_ns = minus(ack->time_ns, whole_ns(LATER * loop + LATER_NS));
+	if (ack->acked < kept->sent || (double)minus(time_ns, heard_ns) < SOONER * loop)
+		return CAUSE_APPLICATION;
+	return kept->lossy < 0 && minus(heard_ns, kept->data_ns) >= DELAYED_NS ?
+	       CAUSE_NAGLE : CAUSE_CONGESTION;
+}
+
 /* The cause of a wait for an ACK that the next data end. */
-static enum ca_cause cause_of_wait(const struct ca_facts *facts, size_t direction,
+static enum ca_cause cause_of_wait(const struct walk *walk, size_t direction,
 				   const struct ca_waits *kept, int64_t time_ns, bool again)
 {
+	const struct ca_facts *facts = walk->facts;
+
 	if (again)
 		return CAUSE_RECOVERY;
 	if (answers(facts, direction, kept, time_ns))
 		return CAUSE_APPLICATION;
 	if (!is_near(facts, direction))
-		return CAUSE_CONGESTION;
+		return cause_afar(walk, direction, kept, time_ns);
 	if (!released(facts, direction, kept, time_ns))
 		return CAUSE_APPLICATION;
 	if (kept->lossy < 0 && kept->ack_ns >= kept->data_ns && !in_flight(kept) &&
@@ -350,7 +377,7 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 	if (kind != KIND_PROBE) {
 		int64_t idle_ns = spent->open_ns[OPEN_IDLE];
 		enum ca_cause idle = cause_of_idle(walk->facts, direction, kept, time_ns, idle_ns);
-		enum ca_cause wait = cause_of_wait(walk->facts, direction, kept, time_ns, again);
+		enum ca_cause wait = cause_of_wait(walk, direction, kept, time_ns, again);
 
 		spent->timeouts += again && wait_ns >= TIMEOUT_NS;
 		spent->nagles += wait == CAUSE_NAGLE && spent->open_ns[OPEN_WAIT] > 0;
@@ -359,6 +386,8 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 		       spent);
 		kept->data_ns = time_ns;
 		kept->unreleased = block->packets.flags[row] & FLAG_PSH ? 0 : -1;
+		kept->emptied = kept->unreleased || block->packets.payload_bytes[row] + OPTIONS_BYTES >=
+				full_bytes(walk->facts, direction) ? -1 : 0;
 	}
 	kept->sent = most(kept->sent, start + block->packets.payload_bytes[row]);
 	kept->outstanding = in_flight(kept);

@@ -51,6 +51,7 @@ struct ca_waits {
 	int64_t peak;		/* most bytes in flight, */
 	int64_t peak_at;	/* and the highest byte sent when they were first in flight */
 	int64_t outstanding;	/* bytes in flight after the last data */
+	int64_t emptied;	/* 0: the last data had PSH, and less than a segment could hold */
 	int64_t unreleased;	/* ACKs since the last data, if that had PSH; otherwise -1 */
 	int64_t lossy;		/* 0: something was sent again */
 	int64_t stamp;		/* time stamp of the last pure ACK */

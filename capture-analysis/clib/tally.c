@@ -60,7 +60,8 @@ static void add_data(const struct ca_block *block, size_t row, size_t direction,
 		tally->first_new[direction] += tracked->new_bytes[row];
 	} else {
 		pause_ns = paused_ns(tally, direction, time_ns);
-		if (pause_ns >= PAUSE_NS && tracked->in_flight_bytes[row] <= payload)
+		if (pause_ns >= PAUSE_NS && tracked->kind[row] == KIND_NEW_DATA &&
+		    tracked->in_flight_bytes[row] <= payload)
 			tally->pause_ns[direction] = plus(tally->pause_ns[direction], pause_ns);
 	}
 	if (tally->last_ns[direction ^ 1] > tally->last_ns[direction])

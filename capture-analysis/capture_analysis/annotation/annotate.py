@@ -11,6 +11,7 @@ from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.single import NOTHING, Given, blocks
 from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
 from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.times import Times
 from capture_analysis.tracking import Tracker
 from capture_analysis.whole_file import written_whole
 
@@ -55,7 +56,7 @@ def _noted(path: Path, given: Given, notes: Notes) -> Capture:
     """Read the capture for the first time; return the notes on its packets."""
     keep_freed()
     capture, finder = Capture(path, inside=given.inside), Finder(notes)
-    for block in blocks(capture, Tracker(), given):
+    for block in blocks(capture, Tracker(), Times(), given):
         finder.add(block)
     finder.finish()
     need_tcp(capture)

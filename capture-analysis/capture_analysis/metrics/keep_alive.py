@@ -22,7 +22,7 @@ from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
-_IDLE_NS, _AGAIN = 60_000_000_000, 2
+IDLE_NS, _AGAIN = 60_000_000_000, 2
 
 KEEPALIVES = Definition("keepalives", "1", "keep-alives of this end", "RFC 9293")
 KEEPALIVES_UNANSWERED = Definition(
@@ -42,7 +42,7 @@ class KeepAlive(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         found = tally.symptoms(direction)
-        dead = found.run >= _AGAIN and found.idle_ns >= _IDLE_NS
+        dead = found.run >= _AGAIN and found.idle_ns >= IDLE_NS
         return {
             KEEPALIVES: found.keepalives,
             KEEPALIVES_UNANSWERED: found.unheard_most,

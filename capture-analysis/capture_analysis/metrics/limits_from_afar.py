@@ -12,7 +12,10 @@ The time from one to the next has the first cause that holds:
     receive window  a full segment more would exceed the window that the receiver announced
     pause           nothing is outstanding for a second or more
     application     nothing is outstanding, and the last data had PSH; or the next data answers the
-                    other end's: these acknowledged everything, and a loop lies between
+                    other end's: these acknowledged everything, and a loop lies between; or the last
+                    data had PSH and were less than a segment, so that nothing was left to send
+    Nagle           the last data were such, nothing was lost before, and the next data comes a loop
+                    after an ACK of everything, which the receiver delayed by 10 ms or more
     sender          otherwise: the sender held back, by its congestion window or because its
                     application had nothing to send; only a capture near the sender distinguishes
                     these
@@ -37,6 +40,7 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.waiting_times import (
     APPLICATION,
     CONGESTION,
+    NAGLE,
     PAUSE,
     RECEIVER,
     RECOVERY,
@@ -79,6 +83,13 @@ AFAR_SENDER = Definition(
     "share of time in which the sender held back: its congestion window or its application",
     most=1,
 )
+AFAR_NAGLE = Definition(
+    "afar_nagle",
+    "1",
+    "share of time in which small data waited for an ACK that the receiver delayed",
+    "RFC 896",
+    most=1,
+)
 
 
 class LimitsFromAfar(FromOne):
@@ -93,6 +104,7 @@ class LimitsFromAfar(FromOne):
         AFAR_APPLICATION,
         AFAR_SENDER,
         AFAR_PAUSE,
+        AFAR_NAGLE,
     )
 
     @override
@@ -111,4 +123,5 @@ class LimitsFromAfar(FromOne):
             AFAR_APPLICATION: shares[APPLICATION],
             AFAR_SENDER: shares[CONGESTION] if scaled else unscaled,
             AFAR_PAUSE: shares[PAUSE],
+            AFAR_NAGLE: shares[NAGLE],
         }

@@ -11,7 +11,9 @@ Units: 1 and Mbit/s. The sentence on the limit names a policer with ten losses o
 1 and no standing queue (`standing_queue` below 0.1), if these are too many for random losses. Near
 the sender: share lost * segments in flight^2 is above 6, with 2 % lost, and the 95th percentile of
 round trips is below 1.3 of the shortest. A window that halves at each random loss has 1.5, CUBIC's
-up to 3 (Mathis et al. 1997). From afar, where the window is not seen: 4 % are lost.
+up to 3 (Mathis et al. 1997). From afar, where the window is not seen: 4 % are lost. Overtaken
+segments, and those sent again without need, are not lost; a stall of a fifth of the time is an
+interruption of the path.
 
 Vantage: any with data and ACKs; best near the sender. Flach et al. 2016.
 """

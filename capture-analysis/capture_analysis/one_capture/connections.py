@@ -58,8 +58,8 @@ class Connections:
     def __init__(self, measured: Measured) -> None:
         self._measured, self._flows = measured, measured.flows
         self._life = measured.tally.lives.values_of(np.arange(len(measured.flows)))
-        first_ns = measured.flows.rows["first_ns"]
-        self._first_ns = first_ns.min() if len(first_ns) else 0
+        self._begun_ns = measured.times.right(measured.flows.rows["first_ns"])
+        self._first_ns = self._begun_ns.min() if len(self._begun_ns) else 0
         self.client_end = self._clients_end()
         self.columns: dict[str, Column] = {
             **self._ends_of(measured.flows),
@@ -141,7 +141,7 @@ class Connections:
         }
 
     def _times(self) -> dict[str, Column]:
-        life, first = self._life, self._flows.rows["first_ns"]
+        life = self._life
         at = np.arange(len(life))
         asked, answered = (
             life[:, lives.DATA][at, end] for end in (self.client_end, 1 - self.client_end)
@@ -158,7 +158,7 @@ class Connections:
                 name: np.where(part < 0, np.nan, part / 1e9)
                 for name, part in zip(("tls_hello", "tls_finish", "tls_answer"), tls.T, strict=True)
             },
-            "start": (first - self._first_ns) / 1e9,
+            "start": (self._begun_ns - self._first_ns) / 1e9,
             "time": life[:, lives.TIME] / 1e9,
             "connect": np.where(connected & passes, life[:, lives.CONNECT] / 1e9, np.nan),
             "first_byte": np.where(known, (answered - from_ns) / 1e9, np.nan),

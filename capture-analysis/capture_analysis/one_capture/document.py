@@ -272,7 +272,7 @@ def _number(value: float) -> float | None:
 def warnings(measured: Measured) -> list[str]:
     """Return the warnings that a reader of the numbers needs."""
     capture = measured.capture
-    found = list(capture.warnings)
+    found = [*capture.warnings, *filter(None, [measured.times.warning()])]
     one_sided = int((~measured.flows.halves_seen().all(axis=1)).sum())
     if one_sided:
         found.append(

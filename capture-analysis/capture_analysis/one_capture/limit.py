@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from capture_analysis.facts.facts import LAN_NS
-from capture_analysis.one_capture.trouble import Numbers, troubles
+from capture_analysis.one_capture.evidence import ONE_TIME
+from capture_analysis.one_capture.trouble import Numbers, short, troubles
 
 # A link is full at this share of its rate.
 FULL = 0.9
@@ -49,6 +50,7 @@ CAUSES_AFAR = {
     "afar_receive_window": CAUSES["limited_receive_window"],
     "afar_zero_window": CAUSES["limited_zero_window"],
     "afar_application": CAUSES["limited_application"],
+    "afar_nagle": CAUSES["limited_nagle"],
     "afar_sender": (
         "sender",
         "its congestion window is full or its application has nothing to send",
@@ -59,10 +61,9 @@ _WAITS_FOR_ACKS = {"recovery", "receive window", "congestion window", "ACK compr
 _PAUSES = "limited_pause", "afar_pause"
 # Causes that look like a full link if neither its rate nor its queue is seen.
 _HIDES_A_QUEUE = {"congestion window", "sender"}
+AT_ONCE = "its data came at one time"
 _NO_RATE_SEEN = "the link's rate cannot be seen, and it may be full"
 _NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be full"
-# Number of significant digits of numbers in sentences.
-_DIGITS = 3
 
 Causes = Mapping[str, tuple[str, str]]
 
@@ -108,12 +109,12 @@ def queueing(values: Numbers) -> str:
         return ""
     flight = _number(values, "in_flight_segments") or 0.0
     grows, stands = (_number(values, name) or 0.0 for name in ("rtt_growth", "standing_queue"))
-    trips = f"the round trip is at least {_short(shortest)} ms, in the median {_short(median)} ms."
+    trips = f"the round trip is at least {short(shortest)} ms, in the median {short(median)} ms."
     if flight < SEVERAL:
-        return f"ACKs come {_short(median - shortest)} ms late, or with answers: {trips}"
+        return f"ACKs come {short(median - shortest)} ms late, or with answers: {trips}"
     if max(grows, stands) < MOST_OF_IT:
         return ""
-    return f"The queue adds {_short(median - shortest)} ms: {trips}"
+    return f"The queue adds {short(median - shortest)} ms: {trips}"
 
 
 def _full_link(values: Numbers) -> Limit | None:
@@ -124,7 +125,9 @@ def _full_link(values: Numbers) -> Limit | None:
         rate, share = _number(values, "rate_reached"), _steady(values)
     if rate is None or share < FULL:
         return None
-    text = f"The link is full: {_percent(share)} of {_short(rate)} Mbit/s"
+    # Data that the link drops behind the tap were sent, too.
+    share = min(share, 1.0)
+    text = f"The link is full: {_percent(share)} of {short(rate)} Mbit/s"
     return Limit(LINK, share, f"{text}{_paused(values)}.")
 
 
@@ -169,14 +172,11 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
     longest = max(shares, key=lambda name: shares[name], default="")
     # The share of an undefined cause may be larger.
     if not longest or shares[longest] < 1 - sum(shares.values()):
-        reasons = (values.get(name) for name in causes)
         shut = _number(values, "zero_window_share") or 0.0
         if shut > MOST_OF_IT:
             cause, what = CAUSES["limited_zero_window"]
             return Limit(cause, shut, f"For {_percent(shut)} of the time, {what}.")
-        at_once = values.get("data_time") == 0
-        other = "its data came at one time" if at_once else "it was not measured"
-        why = next((each for each in reasons if isinstance(each, str)), other)
+        why = _reason(values, causes)
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     cause, what = causes[longest]
     if cause in _HIDES_A_QUEUE and not _seen(values):
@@ -185,6 +185,12 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     text = f"For {_percent(shares[longest])} of the time in which it sends, {what}"
     return Limit(cause, shares[longest], f"{text}{_paused(values)}.{_least(values)}")
+
+
+def _reason(values: Numbers, causes: Causes) -> str:
+    reasons = (values.get(name) for name in causes)
+    why = next((each for each in reasons if isinstance(each, str)), "it was not measured")
+    return AT_ONCE if values.get("data_time") == 0 and why != ONE_TIME else why
 
 
 def _seen(values: Numbers) -> bool:
@@ -210,7 +216,7 @@ def _waits(values: Numbers, causes: Causes) -> Iterator[tuple[str, float]]:
 
 def _paused(values: Numbers) -> str:
     pauses = _number(values, "pauses")
-    return f" (besides, it was idle for {_short(pauses)} s)" if pauses else ""
+    return f" (besides, it was idle for {short(pauses)} s)" if pauses else ""
 
 
 def _least(values: Numbers) -> str:
@@ -219,16 +225,12 @@ def _least(values: Numbers) -> str:
     # A transfer that is short for the peak's window has a peak far below its goodput.
     if not peak or rate is not None or peak < SHORT * (_number(values, "goodput") or 0.0):
         return ""
-    return f" Its link carries at least {_short(peak)} Mbit/s, which it delivered."
+    return f" Its link carries at least {short(peak)} Mbit/s, which it delivered."
 
 
 def _number(values: Numbers, name: str) -> float | None:
     found = values.get(name)
     return None if found is None or isinstance(found, str) else float(found)
-
-
-def _short(value: float) -> str:
-    return f"{float(f'{value:.{_DIGITS}g}'):g}"
 
 
 def _percent(share: float) -> str:

@@ -22,6 +22,7 @@ from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.datagrams import Datagrams
 from capture_analysis.reading.parsing import Counts
+from capture_analysis.reading.times import Times
 from capture_analysis.tracking import Forgotten, Tracker
 
 # Packets per block: more would not fit a core's cache, fewer would need more numpy calls per
@@ -111,6 +112,7 @@ class Measured:
         tally, estimators: the counts, and one instance of each estimator.
         interfaces: the interfaces whose packets were measured.
         forgotten: counts of records that the tracker discarded.
+        times: the right times of the capture's packets.
     """
 
     def __init__(self, capture: Described, facts: Facts) -> None:
@@ -118,6 +120,7 @@ class Measured:
         self.tally, self._delivered = Tally(), Delivered(facts)
         self.estimators = [each() for each in all_from_one()]
         self.forgotten = Forgotten()
+        self.times = Times()
         self.interfaces: set[int] = set()
 
     @cached_property
@@ -171,28 +174,33 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
         part: the connections to measure; facts are found from all connections.
     """
     keep_freed()
-    measured, follow = None, Tracker()
-    for block in blocks(capture, follow, given, part):
+    measured, follow, times = None, Tracker(), Times()
+    for block in blocks(capture, follow, times, given, part):
         measured = measured or Measured(capture, block.facts)
         measured.add(block)
     measured = measured or Measured(capture, Facts.without_knowledge(0))
     measured.finish()
-    measured.forgotten = follow.forgotten
+    measured.forgotten, measured.times = follow.forgotten, times
     return measured
 
 
 def blocks(
-    capture: Source, follow: Tracker, given: Given = NOTHING, part: Part = EVERYTHING
+    capture: Source,
+    follow: Tracker,
+    times: Times,
+    given: Given = NOTHING,
+    part: Part = EVERYTHING,
 ) -> Iterator[Block]:
     """Read a capture, or a part of its connections, with facts; each block overwrites the last.
 
     Args:
         capture: a capture that has not been read yet.
         follow: a new tracker.
+        times: new ones.
         given: rates that the user knows.
         part: the connections to read; facts are found from all connections.
     """
-    chunks = capture.chunks(HEAD_PACKETS)
+    chunks = times.of(capture.chunks(HEAD_PACKETS))
     head = next(chunks, empty_columns(0))
     # A part of the connections is tracked anew, and measured with the facts of all connections.
     whole = part.parts == 1

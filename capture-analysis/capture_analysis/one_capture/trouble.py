@@ -11,8 +11,9 @@ _LOSSES, _STANDING, _STEADY, _DELAYED = 10, 0.1, 0.15, 1.3
 # al. 1997), CUBIC's up to 3; a policer drops many packets of one window. The least share near the
 # sender, and from afar, where the window is not seen.
 _DROPS, _LOST, _LOST_AFAR = 6, 0.02, 0.04
-# A stall of this length is named, whatever the transfer's limit.
-_STALL_S = 1.0
+# A stall of this length is named, whatever limits the transfer. One of this share of the time is an
+# interruption, and no policer.
+_STALL_S, _INTERRUPTED = 1.0, 0.2
 # A ServerHello that takes as long as this, and as many round trips of the handshake, is late.
 _TLS_S, _TRIPS = 0.2, 3
 # Of stall_cause, in metrics/stalls.py.
@@ -23,6 +24,11 @@ _WAITS = (
     "the receiver's window was 0",
     "the network brought nothing",
 )
+
+
+def short(value: float) -> str:
+    """Write a number with three significant digits."""
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def troubles(values: Numbers) -> Iterator[str]:
@@ -48,17 +54,26 @@ def _stalled(value: Value) -> str:
     known = value("stall_cause")
     cause = "its cause cannot be told" if math.isnan(known) else _WAITS[int(known)]
     begin = value("stall_begin")
-    when = f"{begin:.3g} s after its first data" if begin >= 0 else "before its first data"
-    return f"It stalled for {value('stall_longest'):.3g} s, {when}: {cause}."
+    when = f"{short(begin)} s after its first data" if begin >= 0 else "before its first data"
+    return f"It stalled for {short(value('stall_longest'))} s, {when}: {cause}."
+
+
+def _lost(value: Value) -> float:
+    """Count lost segments: overtaken ones, and those sent again without need, were not lost."""
+    if value("reordered_segments") >= 0:  # at the receiver
+        return value("late_segments") - value("reordered_segments")
+    spurious = value("retransmissions_spurious")
+    return value("loss_events") - max(0, spurious)  # which is 0 if it is unknown
 
 
 def _policed(value: Value) -> bool:
-    lost = value("loss_events") / max(value("segments"), 1)
+    lost = _lost(value) / max(value("segments"), 1)
     drops = lost * value("in_flight_segments") ** 2
     near = lost >= _LOST and drops > _DROPS and value("rtt_p95") < _DELAYED * value("rtt_min")
     afar = value("afar_recovery") >= 0 and lost >= _LOST_AFAR
     steady = abs(value("loss_rate_share") - 1) < _STEADY and value("loss_events") >= _LOSSES
-    return steady and (near or afar) and value("standing_queue") < _STANDING
+    whole = value("stall_longest") < _INTERRUPTED * value("data_time")
+    return steady and whole and (near or afar) and value("standing_queue") < _STANDING
 
 
 _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = (
@@ -72,22 +87,22 @@ _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = 
     (
         _policed,
         lambda value: (
-            f"Losses come without a queue, at a steady {value('loss_rate'):.3g} Mbit/s, as a"
+            f"Losses come without a queue, at a steady {short(value('loss_rate'))} Mbit/s, as a"
             " policer makes them."
         ),
     ),
     (
         lambda value: value("nagle_waits") > 1 and value("limited_nagle") > _STANDING,
         lambda value: (
-            f"{value('nagle_waits'):.0f} small data waited for ACKs, {value('nagle_time'):.3g} s in"
-            " all."
+            f"{value('nagle_waits'):.0f} small data waited for ACKs,"
+            f" {short(value('nagle_time'))} s in all."
         ),
     ),
     (lambda value: value("stall_longest") >= _STALL_S, _stalled),
     (
         lambda value: value("tls_hello") >= max(_TLS_S, _TRIPS * value("handshake_rtt") / 1e3),
         lambda value: (
-            f"TLS: the ServerHello came {value('tls_hello'):.3g} s after the ClientHello."
+            f"TLS: the ServerHello came {short(value('tls_hello'))} s after the ClientHello."
         ),
     ),
     (
@@ -100,7 +115,7 @@ _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = 
     (
         lambda value: value("idle_death") > 0,
         lambda value: (
-            f"After {value('idle_death'):.3g} s of silence its data were sent again and never"
+            f"After {short(value('idle_death'))} s of silence its data were sent again and never"
             " acknowledged."
         ),
     ),

@@ -23,6 +23,7 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.overview import Overview
 from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.times import Times
 from capture_analysis.tracking import Tracked, Tracker
 
 # Packets on a page, for all its connections together.
@@ -129,7 +130,7 @@ def select(
     events = Events(numbers, every_packet=len(chosen) == len(measured.flows))
     finder, stamps = Finder(events), Previous()
     follow, origin_ns = Tracker(), None
-    for chunk in capture.chunks():
+    for chunk in Times().of(capture.chunks()):
         if origin_ns is None and len(chunk):
             origin_ns = int(chunk.time_ns[0])
         mine = chunk.where(np.isin(chunk.flow, chosen))

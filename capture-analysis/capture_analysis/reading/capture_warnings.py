@@ -64,8 +64,9 @@ _SENTENCES = {
         "and their times may be wrong"
     ),
     "backward": (
-        "{packets} with an earlier time than the packet before them: gaps to them are "
-        "left out, and if a clock was set all later times are shifted"
+        "{packets} with an earlier time than the packet before them: three or more that are less "
+        "than a second late are put in order; else gaps to them are left out, and if a clock was "
+        "set all later times are shifted"
     ),
     "options_cut": (
         "{packets} with TCP options that end too early: time stamps, SACK and the scale of windows "

@@ -10,6 +10,7 @@ from capture_analysis.annotation.notes import Note, Notes, say
 from capture_analysis.columns import Packets
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.single import Given, blocks, measure
+from capture_analysis.reading.times import Times
 from capture_analysis.tracking import Tracker
 from capture_analysis.waiting_times import RECEIVER
 from measured_captures import ColumnCapture, values
@@ -41,7 +42,7 @@ def noted(capture: ColumnCapture, given: Given = GIVEN, most: int = 10_000) -> F
     """Return every frame with its notes."""
     notes = Notes(most)
     finder = Finder(notes)
-    for block in blocks(capture, Tracker(), given):
+    for block in blocks(capture, Tracker(), Times(), given):
         finder.add(block)
     finder.finish()
     assert notes.full == (len(notes) == most)

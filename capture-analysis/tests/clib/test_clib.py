@@ -171,6 +171,17 @@ def test_fuzz_without_a_corpus(objects: Path, tmp_path: Path, target: str) -> No
     fuzz(objects, tmp_path, target, "-max_len=1200")
 
 
+@pytest.mark.slow
+@pytest.mark.long
+def test_an_ack_years_after_another_overflows_nothing(objects: Path, tmp_path: Path) -> None:
+    """The causes of a direction near its sender divide a time as long as 64 bits can hold."""
+    program, packets = objects / "fuzz-walk", tmp_path / "packets"
+    make(objects, str(program))
+    near, ack, later = bytes([0, 0, 1, 1]), bytes([14, 0, 0, 0, 9, 5, 0, 0]), bytes([9, 127, 0])
+    packets.write_bytes(4 * near + ack + 2 * later.ljust(8, b"\0") + ack)
+    succeed(program, packets)
+
+
 # The parser in C and the one in numpy, on inputs from fuzzing.
 
 ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"

@@ -2,18 +2,20 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from capture_analysis.columns import FLAG_ACK, FLAG_FIN
+from capture_analysis.columns import FLAG_ACK, FLAG_FIN, Mark
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import Facts
+from capture_analysis.one_capture import single
+from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import measure
 from capture_analysis.tracking import Tracker
 from capture_analysis.waiting_times import WaitingTimes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measured_captures import START_NS, values
-from reference.limits import CAUSES, times_by_cause
+from measured_captures import START_NS, ColumnCapture, values
 from scripted import MSS, PSH, Script
 
 MS = 1000
@@ -173,15 +175,15 @@ def test_a_shut_window_is_a_cause_and_no_pause(place_us: int, *, probes: bool) -
     assert "idle" not in limit.sentence
 
 
-def small_writes(waits: int = 60) -> Script:
+def small_writes(waits: int = 60, to_server_us: int = 55) -> Script:
     """Make an application whose second small write waits for the delayed ACK of its first."""
-    script, now = Script(80, 55), 10 * MS
+    script, now = Script(80, to_server_us), 10 * MS
     for _ in range(waits):
         script.data(0, now, 100)
         script.hears(1)
         now += 41 * MS
         script.ack(1, now)
-        script.data(0, now + 30, 100)
+        script.data(0, now + 85 - to_server_us, 100)
         script.hears(1)
         now += 12 * MS
         script.data(1, now, 100)
@@ -196,6 +198,22 @@ def test_small_data_that_wait_for_their_ack() -> None:
     found = limits(small_writes())
     assert limit_of(vars(found)).cause == "Nagle"
     assert found.limited_nagle == pytest.approx(41 / 53.1, abs=0.02)
+    afar = limits(small_writes(to_server_us=5))
+    assert limit_of(vars(afar)).cause == "Nagle"
+    assert afar.afar_nagle == pytest.approx(41 / 53.1, abs=0.02)
+
+
+@pytest.mark.parametrize(("size", "cause"), [(1000, "application"), (MSS, "cannot tell")])
+def test_small_data_that_empty_the_buffer_are_an_applications_from_afar(
+    size: int, cause: str
+) -> None:
+    """A sender whose every segment could hold more has nothing to send; one of full ones may."""
+    script = Script(20 * MS, 0)
+    for at in range(100 * MS, 2100 * MS, 4 * MS):
+        script.data(0, at, size)
+        script.hears(1)
+        script.ack(1, at + 10)
+    assert limit_of(vars(limits(script))).cause == cause
 
 
 @pytest.mark.parametrize("back_ns", [50_000_000, 998_000_000, 3_600_000_000_000])
@@ -210,6 +228,47 @@ def test_a_clock_that_is_set_back(back_ns: int) -> None:
     assert after.data_time == pytest.approx(before.data_time, abs=0.1)
     assert after.goodput == pytest.approx(before.goodput, rel=0.05)
     assert after.rtt_min == pytest.approx(before.rtt_min, rel=0.05)
+
+
+def stamped() -> ColumnCapture:
+    """Make a conversation with time stamps, in ticks of a millisecond."""
+    capture = rpc("client", lost=20).captured()
+    capture.whole.time_ns[:] += START_NS
+    capture.whole.marks[:] |= int(Mark.TIMESTAMPS)
+    capture.whole.ts_value[:] = (capture.whole.time_ns // 1_000_000).astype(np.uint32)
+    return capture
+
+
+@pytest.mark.parametrize("forward_ns", [2_000_000_000, 3_600_000_000_000])
+@pytest.mark.parametrize("chunk", [7, 1 << 17])
+def test_a_clock_that_is_set_forward(
+    forward_ns: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time stamps show that a clock was set forward: then no time passes; without them it does."""
+    monkeypatch.setattr(single, "HEAD_PACKETS", chunk)
+    capture = stamped()
+    before = values(measure(capture), 0)
+    capture.whole.time_ns[len(capture.whole) // 2 :] += forward_ns
+    measured = measure(capture)
+    after = values(measured, 0)
+    for name in ("limited_application", "data_time", "goodput", "answer_longest", "stall_longest"):
+        assert getattr(after, name) == pytest.approx(getattr(before, name), abs=0.01), name
+    assert Connections(measured).numbers("time") == pytest.approx(
+        Connections(measure(stamped())).numbers("time"), abs=0.01
+    )
+    assert f"by {forward_ns / 1e9:.1f} s" in measured.times.warning()
+    capture.whole.marks[:] = 0
+    assert values(measure(capture), 0).stall_longest >= forward_ns / 1e9
+
+
+def test_packets_out_of_order_in_the_file() -> None:
+    """Packets that a file has a few places late change nothing."""
+    capture = stamped()
+    before = vars(values(measure(capture), 0))
+    order = np.arange(len(capture.whole))
+    order[1:-1] = order[1:-1].reshape(-1, 7)[:, ::-1].ravel()
+    capture.whole = capture.whole.where(order)
+    assert vars(values(measure(capture), 0)) == before
 
 
 NS = st.sampled_from([0, 50_000, 900_000, 4_000_000, 30_000_000, 600_000_000, 2 * 10**9, -(10**6)])
@@ -257,7 +316,7 @@ def random_script(events: list[tuple[int, int, str, int, int, bool]], to_server_
 def test_causes_divide_all_of_the_time(
     events: list[tuple[int, int, str, int, int, bool]], to_server_us: int
 ) -> None:
-    """C and Python find the same causes in any packets, and their times sum to all of the time."""
+    """The times of the causes sum to all of the time of any packets, and none is below 0."""
     capture = random_script(events, to_server_us).captured()
     tracked = Tracker().track(capture.whole, capture.flows)
     facts = measure(capture).facts
@@ -266,10 +325,7 @@ def test_causes_divide_all_of_the_time(
     times.add(block)
     for direction in (0, 1):
         if facts.tap_at[direction] >= 0:
-            by_hand = times_by_cause(block, direction)
-            assert dict(zip(CAUSES, times.by_cause(direction), strict=True)) == dict(
-                zip(CAUSES, by_hand, strict=True)
-            )
+            assert min(times.by_cause(direction)) >= 0
 
 
 def test_a_direction_that_only_receives_keeps_no_packets() -> None:

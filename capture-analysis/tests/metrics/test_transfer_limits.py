@@ -209,6 +209,7 @@ def test_repeat_after_silence_is_a_timeout() -> None:
     rows = np.append(np.arange(last + 1), last)
     capture.whole = whole.where(rows)
     capture.whole.time_ns[-1] += 10**9
+    capture.whole.ts_value[-1] += 10**6
     capture.whole.ip_id[-1] += 1
     assert limits(capture).timeouts == 1
     assert limits(captured()).timeouts == 0

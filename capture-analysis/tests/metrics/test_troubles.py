@@ -145,27 +145,34 @@ def test_data_that_stay_unanswered_are_losses() -> None:
     assert table(script).words("cause")[0] == "losses"
 
 
-def black_hole(passes: int, repeats: int) -> Script:
+def black_hole(passes: int, repeats: int, payload: int = MSS, silent_s: int = 0) -> Script:
     """Make a sender whose question passes, and then full segments as well, or not."""
     script, now = Script(20 * MS, 20 * MS), START
-    for payload in [300] + [MSS] * passes:
-        script.data(0, now, payload)
+    for passing in [300] + [MSS] * passes:
+        script.data(0, now, passing)
         script.hears(1)
         script.ack(1, now + 20 * MS)
         now += 30 * MS
-    first = script.data(0, now, MSS)
+    now += silent_s * 1000 * MS
+    first = script.data(0, now, payload)
     for _ in range(repeats):
         now += 250 * MS
-        script.repeat(0, now, first, MSS)
+        script.repeat(0, now, first, payload)
     return script
 
 
-@pytest.mark.parametrize(("passes", "repeats", "size"), [(0, 5, MSS), (0, 2, 0), (3, 5, 0)])
+@pytest.mark.parametrize(
+    ("made", "size"),
+    [((0, 5), MSS), ((0, 2), 0), ((3, 5), 0), ((0, 5, 500), 0), ((0, 5, MSS, 61), 0)],
+)
 def test_a_black_hole_needs_repeats_of_a_size_that_never_passed(
-    passes: int, repeats: int, size: int
+    made: tuple[int, ...], size: int
 ) -> None:
-    """A size that is sent three times more, while none of it ever passed, is a black hole."""
-    script = black_hole(passes, repeats)
+    """A size that is sent three times more, while none of it ever passed, is a black hole.
+
+    A size that every path passes is none, and neither is a connection that died in a silence.
+    """
+    script = black_hole(*made)
     assert found(script).mtu_black_hole == size
     assert ("path MTU black hole" in said(script)) == bool(size)
 
@@ -183,6 +190,7 @@ def test_keep_alives_and_idle_death() -> None:
     each = found(script)
     assert (each.keepalives, each.keepalives_unanswered) == (3, 3)
     assert each.idle_death == pytest.approx(117)
+    assert each.pauses == pytest.approx(119.8, abs=0.1)
     assert found(black_hole(1, 2)).idle_death == 0
 
 
@@ -266,6 +274,11 @@ def test_losses_at_a_steady_rate() -> None:
     assert "as a policer makes them" in said(script)
     assert "policer" not in said(lossy(20, gap_us=10 * MS))
     assert "policer" not in said(lossy(100, gap_us=MS))
+    spurious = limit_of(vars(each) | {"retransmissions_spurious": 18})
+    assert "policer" not in spurious.sentence
+    for packet in script.packets[400:]:
+        packet["time_ns"] += 300 * MS * 1000
+    assert "policer" not in said(script)
 
 
 def test_an_answer_at_once_on_a_lan() -> None:

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from capture_analysis.metrics.transfer_limits import NOT_NEAR, SCALE_WAS_CUT
 from capture_analysis.one_capture.document import document
-from capture_analysis.one_capture.limit import CANNOT_TELL, LINK, QUEUE, limit_of, queueing
+from capture_analysis.one_capture.limit import AT_ONCE, CANNOT_TELL, LINK, QUEUE, limit_of, queueing
 from capture_analysis.one_capture.single import measure
 from simulated_path import Connection, Link, Simulation
 
@@ -43,9 +44,17 @@ def test_full_link_comes_first(share: float, cause: str) -> None:
 
 
 def test_sentence_on_a_full_link() -> None:
-    """The sentence on a full link has its share and its rate with three digits."""
+    """The sentence on a full link has its share, at most all, and its rate with three digits."""
     values = {"bottleneck_rate": 8.0712, "efficiency": 0.9712, "pauses": 0}
     assert limit_of(values).sentence == "The link is full: 97.1 % of 8.07 Mbit/s."
+    assert "full: 100 % of" in limit_of(values | {"efficiency": 1.03}).sentence
+
+
+@pytest.mark.parametrize("reason", [NOT_NEAR, SCALE_WAS_CUT])
+def test_data_of_one_time_show_no_cause_from_any_place(reason: str) -> None:
+    """A single message is the reason for no cause, whatever else is missing."""
+    values: dict[str, Any] = {"limited_application": reason, "data_time": 0}
+    assert limit_of(values).sentence == f"It cannot be told: {AT_ONCE}."
 
 
 @pytest.mark.parametrize("cause", ["limited_recovery", "limited_ack_compression"])
