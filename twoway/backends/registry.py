@@ -1,6 +1,7 @@
 """All backends: those that the modules of this package list in KINDS."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 
@@ -50,22 +51,37 @@ def backend_for(point: Point, backend: Backend) -> Backend:
     """
     kernel = point.experiment.kernel
     found = find_backend(backend.name, kernel) if kernel else backend
-    stacks = (point.experiment.stack, *(each.stack for each in point.experiment.hosts.values()))
+    refuse_kernel(point, found.name, lambda: found.description().kernel.release)
+    return found
+
+
+def refuse_kernel(point: Point, backend: str, release_of: Callable[[], str]) -> None:
+    """Check that a kernel has what the hosts' stacks need.
+
+    Args:
+        point: the experiment.
+        backend: the name of its backend.
+        release_of: returns the kernel's release, "" if unknown; called if a stack needs one.
+
+    Raises: UsageError if a host's stack is that of another kernel.
+    """
+    stacks = point.experiment.stacks
     versions = {stack.version for stack in stacks} - {""}
     accurate = {f"{stack.ecn}" for stack in stacks if ECN_MODES[stack.ecn] > ECN_MODES["accept"]}
-    release = found.description().kernel.release if versions or accurate else ""
+    release = release_of() if versions or accurate else ""
+    if not release:
+        return
     for mode, one in product(sorted(accurate), release.split(", ")):  # of several hosts
         if tuple(map(int, re.findall(r"\d+", one)[:2])) < _FIRST_ACCECN:
             raise UsageError(
                 f"{point.id}: stack.ecn: {mode} needs Linux 6.18 or later, and the backend "
-                f"{found.name} runs {release}",
+                f"{backend} runs {release}",
                 "`kernel: newest` has it",
             )
     for version, one in product(sorted(versions), release.split(", ")):
         if not re.match(rf"{re.escape(version)}(?![0-9])", one):
             raise UsageError(
                 f"{point.id}: stack.preset: linux-{version} needs Linux {version}, and the "
-                f"backend {found.name} runs {release}",
+                f"backend {backend} runs {release}",
                 "`preset: linux` takes the defaults of any kernel; `kernel` names another",
             )
-    return found

@@ -102,12 +102,15 @@ def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
 
 def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
     """List the problems of an experiment's point, with hints; add the point if it is read."""
+    from twoway.backends.registry import refuse_kernel
+    from twoway.guest.source import version_named
     from twoway.runs.installed import missing_programs
     from twoway.runs.points import load_point, reference_problems
 
     try:
         point = load_point(point_name)
         points.append(point)
+        refuse_kernel(point, "uml", lambda: version_named(point.experiment.kernel))
         missing = missing_programs(name, point.experiment, point.files)
         yield from ((problem, "") for problem in reference_problems(point))
         yield from ((program, _INSTALL) for program in missing)

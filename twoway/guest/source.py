@@ -152,6 +152,24 @@ def fetched_source() -> Path | None:
     return next((cache() / "source").glob("linux-source-*.tar.xz"), None)
 
 
+def version_named(name: str | None) -> str:
+    """Return the version of a kernel, built or not, such as 6.12; "" if it cannot be told.
+
+    Without a source here the distribution's is taken for the one that `make setup` fetches.
+    """
+    try:
+        choice = kernel_named(name)
+        while isinstance(choice, Patched):
+            choice = choice.base
+        if isinstance(choice, Path):
+            return ".".join(map(str, version_of(choice)))
+        identity = kernel_source(choice).identity
+    except UsageError:
+        identity = "linux-source-6.12" if name in {None, "guest", "wide"} else ""
+    found = re.match(r"linux-source-(\d+\.\d+)", identity)
+    return found[1] if found else ""
+
+
 def _tarball(path: Path) -> KernelSource:
     return KernelSource(path, f"{path.name} {path.stat().st_size}")
 

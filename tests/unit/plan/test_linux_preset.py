@@ -216,7 +216,7 @@ def test_defaults_of_one_kernel_need_that_kernel(tmp_path: Path, host: bool) -> 
 
 
 def test_accecn_needs_a_kernel_that_has_it(tmp_path: Path) -> None:
-    """A host with AccECN is refused on a kernel before 6.18; one that accepts ECN is not."""
+    """A host with AccECN is refused before 6.18, by `vet`, too; one that accepts ECN is not."""
     host = {"hosts": {"h2": {"stack": {"ecn": "accecn"}}}}
     point = load_point(str(write_experiment(tmp_path, {**LINUX, **host})))
     accepts = {"stack": {"preset": "linux", "ecn": "accept"}}
@@ -226,6 +226,12 @@ def test_accecn_needs_a_kernel_that_has_it(tmp_path: Path) -> None:
     assert backend_for(other, old) is old
     with pytest.raises(UsageError, match=r"accecn needs Linux 6.18 or later, .* uml runs 6.12.117"):
         backend_for(point, old)
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux/Makefile").write_text("VERSION = 6\nPATCHLEVEL = 18\n")
+    for kernel, refused in ((None, True), ("wide", True), (str(tmp_path / "linux"), False)):
+        file = write_experiment(tmp_path, {**LINUX, **host, "kernel": kernel})
+        done = twoway("vet", file)
+        assert (done.returncode, "accecn needs Linux 6.18" in done.stderr) == (2 * refused, refused)
 
 
 # The hosts' settings, and the page that lists those that are not Linux's.
