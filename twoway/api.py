@@ -30,6 +30,7 @@ from twoway.contract.expression import (
     with_derived,
 )
 from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.statements import axis_number
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.description.point import point_names
 from twoway.errors import RunError, SpecError, UsageError
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 __all__ = ["Run", "Sweep", "difference", "evaluate", "load", "run", "spread", "sweep"]
 # A notebook's kernel asks for colours with these variables, and would show a progress bar's codes
 # as text.
+# The name of a formula without one; no axis or metric can have it.
+_FORMULA = "the formula"
 _FORCED = ("FORCE_COLOR", "CLICOLOR_FORCE")
 # An experiment's id, its file, or its fields as `twoway schema experiment` describes them.
 Experiment = str | Path | Mapping[str, Any]
@@ -126,9 +129,9 @@ class Run:
 
         Raises: UsageError if it does not follow the grammar, or names what the run does not have.
         """
-        derived = _derived({"formula": formula}, [self])
+        derived = _derived({_FORMULA: formula}, [self])
         found, _ = with_derived(self.measured.metrics, derived, self.manifest.point)
-        return found["formula"].value
+        return found[_FORMULA].value
 
     def packets(self, interface: str) -> "pa.Table":
         """Return an interface's capture: one row for each TCP packet, in order.
@@ -212,7 +215,7 @@ class Sweep:
         """
         import pyarrow as pa  # noqa: PLC0415 - takes long to load
 
-        from twoway.report.results import axis_number, read_results  # noqa: PLC0415 - beside it
+        from twoway.report.results import read_results  # noqa: PLC0415 - beside it
         from twoway.report.sweep_answer import answer_of  # noqa: PLC0415 - beside it
         from twoway.report.sweep_page import derive  # noqa: PLC0415 - beside it
 

@@ -80,6 +80,7 @@ def _rows_of(name: str) -> list[str]:
 
 def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
     """List the problems of an experiment at each of its points, with hints; add sound points."""
+    from twoway.contract.expression import derived_problems
     from twoway.description.point import point_names
 
     try:
@@ -94,6 +95,11 @@ def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
         point = f": point {each.partition('@')[2]}"
         for problem, hint in _problems_at(name, each, points):
             found.setdefault((problem.replace(point, "", 1), hint), []).append(problem)
+    if not found:
+        sound = points[-len(names) :]
+        asked, axes = sound[0].experiment.metrics, {axis for each in sound for axis in each.values}
+        metrics = {metric for each in sound for metric in each.metrics if metric not in asked}
+        yield from ((f"{name}: {p}", "") for p in derived_problems(asked, metrics, axes))
     for (_, hint), alike in found.items():
         others = len({*alike}) - 1
         so = f"; so at {others} more point{'s' if others > 1 else ''}" if others else ""

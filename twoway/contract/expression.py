@@ -19,10 +19,11 @@ from functools import cache
 from statistics import fmean, median
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from twoway.contract.metrics import Metric
-from twoway.contract.model import Record
+from twoway.contract.model import Name, Record, demand
+from twoway.contract.statements import axis_number
 from twoway.messages import suggest
 
 # The longest expression, characters; also bounds the depth of its brackets.
@@ -187,26 +188,38 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST:
-            raise ExpressionError(f"at most {LONGEST} characters, got {len(text)}")
+            raise ExpressionError(f"has more than {LONGEST} characters")
         self.text = text
         self._at = 0
+        self._faults: list[str] = []
         self._root = self._sum()
         if rest := text[self._at :].strip():
             raise ExpressionError(f'expected an operator before "{rest:.40}"')
         self.names = tuple(dict.fromkeys(self._root.names()))
 
-    def problems(self, metrics: Collection[str], axes: Collection[str]) -> Iterator[str]:
-        """List names that are neither metrics nor axes, and several metrics outside a function.
+    def problems(
+        self, metrics: Collection[str], axes: Collection[str], *, whole: bool = True
+    ) -> Iterator[str]:
+        """List what leaves it undefined anywhere: names that do not exist, divisors of 0.
 
-        A run may have none of several metrics, such as goodput.cubic-*, but must know the family.
+        Args:
+            metrics: the names of all metrics.
+            axes: the names of the matrix's axes.
+            whole: False for one point of several, which may have none of several metrics, such as
+                goodput.cubic-*, but must know the family.
         """
+        yield from self._faults
         families = {each.partition(".")[0] for each in metrics}
         for name, several in self.names:
             if name in axes or name in metrics:
                 continue
             if "*" in name and not several:
                 yield f'"{name}" is several numbers: sum({name}), mean({name}) and others are one'
-            elif "*" not in name or name.partition(".")[0] not in families:
+            elif "*" not in name or not (
+                any(fnmatchcase(each, name) for each in metrics)
+                if whole
+                else name.partition(".")[0] in families
+            ):
                 spaces = "; a minus and a product of metrics have spaces around the sign"
                 hint = spaces if re.search(r"[\w*][-*][A-Za-z0-9]", name) else ""
                 yield f'no metric or axis "{name:.80}"{suggest(name, [*metrics, *axes])}{hint}'
@@ -268,8 +281,10 @@ class Expression:
         left = self._factor()
         while sign := self._next("*", "/"):
             start = self._at
-            right = self._factor()
-            left = _Product(left, sign, right, self.text[start : self._at].strip())
+            right, divisor = self._factor(), self.text[start : self._at].strip()
+            if sign == "/" and not [*right.names()] and right.value(lambda _: []).number == 0:
+                self._faults.append(f'the divisor "{divisor}" is 0')
+            left = _Product(left, sign, right, divisor)
         return left
 
     def _factor(self) -> _Node:
@@ -280,11 +295,13 @@ class Expression:
         found = _TOKEN.match(self.text, self._at)
         if not found or found["sign"]:
             rest = self.text[self._at :].strip()
-            got = f'got "{rest:.40}"' if rest else "got its end"
-            raise ExpressionError(f"expected a number, a name or a bracket, {got}")
+            where = f'at "{rest:.40}"' if rest else "at the end"
+            raise ExpressionError(f"expected a number, a name or a bracket {where}")
         self._at = found.end()
         if found["number"]:
-            return _Number(float(found["number"]))
+            if math.isinf(number := float(found["number"])):
+                self._faults.append(f"{found['number']:.40} is beyond the largest number")
+            return _Number(number)
         if not self._next("("):
             return _Name(found["name"])
         if found["name"] not in _FUNCTIONS:
@@ -294,7 +311,9 @@ class Expression:
 
     def _closed(self, inside: _Node) -> _Node:
         if not self._next(")"):
-            raise ExpressionError(f'a bracket is open at "{self.text[self._at :].strip():.40}"')
+            rest = self.text[self._at :].strip()
+            where = f' before "{rest:.40}"' if rest else " at the end"
+            raise ExpressionError(f"expected a closing bracket{where}")
         return inside
 
 
@@ -308,10 +327,8 @@ def _values(
     """Find a name's values, or the reasons why there are none."""
     found = {metric: each for metric, each in metrics.items() if fnmatchcase(metric, name)}
     if not found and name in point:
-        value = point[name]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return [f"{name} is no number at this point"]
-        return [Value(float(value), None)]
+        number = axis_number(point[name])
+        return [f"{name} is no number at this point" if number is None else Value(number, None)]
     if not found:
         return [f"this run has no {name}"]
     return [
@@ -359,21 +376,28 @@ class Derived(Record):
 
 
 def derived_problems(
-    asked: Mapping[str, Derived], metrics: Collection[str], axes: Collection[str]
+    asked: Mapping[str, Derived],
+    metrics: Collection[str],
+    axes: Collection[str],
+    *,
+    whole: bool = True,
 ) -> Iterator[str]:
-    """List names that metrics have already, and what their formulas do not find.
+    """List names that metrics or axes have already, and what their formulas do not find.
 
     Args:
         asked: derived metrics by name; a formula may have those before it.
         metrics: the names of all metrics of the run.
         axes: the names of the matrix's axes.
+        whole: False if the metrics are those of one point of several.
     """
     known = [*metrics]
     families = {name.partition(".")[0] for name in metrics}
     for name, each in asked.items():
         if name in families:
             yield f"metrics.{name}: every run has a metric of this name; choose another"
-        for problem in each.expression.problems(known, axes):
+        if name in axes:
+            yield f"metrics.{name}: an axis has this name; choose another"
+        for problem in each.expression.problems(known, axes, whole=whole):
             yield f"metrics.{name}: {problem}"
         known.append(name)
 
@@ -400,19 +424,22 @@ def with_derived(
     return found, reasons
 
 
+_NAMED = TypeAdapter(dict[Name, Derived])
+
+
 def read_asked(given: Sequence[str]) -> tuple[list[str], dict[str, Derived]]:
     """Read metrics that a user asks for: names, and those given as NAME=FORMULA.
 
-    Raises: ExpressionError, with the name, if a formula does not follow the grammar.
+    Raises: ExpressionError, with the name, if a name or a formula is none of a file's.
     """
-    names, derived = [], {}
+    names, derived = [], dict[str, Derived]()
     for each in given:
         name, equals, formula = (part.strip() for part in each.partition("="))
         names.append(name)
         if equals:
             try:
-                read_expression(formula)
-            except ExpressionError as error:
-                raise ExpressionError(f"{name:.80}: {error}") from error
-            derived[name] = Derived(formula=formula)
+                derived |= _NAMED.validate_python({name: formula})
+            except ValidationError as error:
+                (problem, *_) = error.errors()
+                raise ExpressionError(f"{name or each:.80}: {demand(problem)}") from error
     return names, derived

@@ -4,6 +4,7 @@ A prediction is a number from this project's code; a claim is from the paper, or
 simulator; a finding was written after looking.
 """
 
+import math
 from datetime import date
 from typing import Any, Literal, get_args
 
@@ -130,6 +131,18 @@ def in_words(said: Bounds, digits: int = 5) -> str:
     return ", ".join(
         f"{word} {edge:.{digits}g}" for word, edge in bounds.items() if edge is not None
     )
+
+
+def axis_number(value: object) -> float | None:
+    """Read a value of an axis, or its name, as a number; None if it is none."""
+    first = value[0] if isinstance(value, list) else value
+    if isinstance(first, bool) or not isinstance(first, int | float | str):
+        return None
+    try:
+        number = float(first)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def label(value: Any) -> str:

@@ -371,8 +371,9 @@ def make_point(
         senders=[p.name for p in experiment.programs if p.udp_port],
     )
     setup = setup_of(experiment, profile, graph, connections, datagrams)
-    derived = experiment.metrics
-    problems = [f"{where}: {p}" for p in derived_problems(derived, known, experiment.matrix)]
+    derived, axes = experiment.metrics, {*experiment.matrix, *values}
+    wrong = derived_problems(derived, known, axes, whole=not values)
+    problems = [f"{where}: {problem}" for problem in wrong]
     known += derived
     problems += [f"{where}: {p}" for p in metric_problems(experiment, said_point, known)]
     families = _metric_families(metric_names) | {*derived}

@@ -8,14 +8,14 @@ import numpy as np
 from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.figure import Figure, Line, Style
 
-from twoway.contract.statements import Claim, Prediction, label
+from twoway.contract.statements import Claim, Prediction, axis_number, label
 from twoway.contract.verdicts import Row
 from twoway.errors import in_a_sentence
 from twoway.manifest import SEED, Scatter, without_captures
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import headline_figures
 from twoway.report.flow_groups import metrics_of
-from twoway.report.results import Experiment, Result, axis_number
+from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
 from twoway.report.statistics import spread
 

@@ -9,10 +9,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from twoway.contract.metrics import Metrics
-from twoway.contract.statements import label
+from twoway.contract.statements import axis_number, label
 from twoway.contract.writing import written_aside
 from twoway.manifest import Manifest
-from twoway.report.results import axis_number
 
 CSV, PARQUET = "points.csv", "points.parquet"
 

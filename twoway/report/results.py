@@ -1,8 +1,7 @@
 """Finished runs, grouped by experiment and paper."""
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ from capture_analysis.errors import AnalysisError
 
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.model import Document
-from twoway.contract.statements import label
+from twoway.contract.statements import axis_number, label
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.manifest import SEED, Manifest
 from twoway.manifest import Experiment as Described
@@ -29,12 +28,14 @@ class Result:
         manifest: the run's manifest.json.
         metrics: the run's metrics.json.
         verdicts: the run's verdicts.json.
+        reasons: why a derived metric is undefined, by name.
     """
 
     folder: Path
     manifest: Manifest
     metrics: Metrics
     verdicts: Verdicts
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -90,18 +91,6 @@ class Experiment:
     def repeated(self) -> bool:
         """True if points are repeated with other seeds."""
         return any(each.manifest.repetition for each in self.results)
-
-
-def axis_number(value: object) -> float | None:
-    """Read a value of an axis, or its name, as a number; None if it is none."""
-    first = value[0] if isinstance(value, list) else value
-    if isinstance(first, bool) or not isinstance(first, int | float | str):
-        return None
-    try:
-        number = float(first)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def read_results(folders: Iterable[Path]) -> list[Experiment]:

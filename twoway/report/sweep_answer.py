@@ -252,10 +252,14 @@ def _doubts(
     points: list[list[Result]], axes: Sequence[str], units: dict[str, str]
 ) -> Iterator[str]:
     """List points whose draws fall in two groups, and those with undefined metrics."""
+    every = [run for runs in points for run in runs]
+    nowhere = [name for name in units if spread(_values(every, name)) is None]
+    for name in nowhere:
+        yield f"{name} is undefined in all {len(every)} runs{_reason(every, name)}."
     for runs in points:
         where = ", ".join(f"{axis} {label(runs[0].point[axis])}" for axis in axes) or "all seeds"
         for name, unit in units.items():
-            values = _values(runs, name)
+            values = _values(runs, name) if name not in nowhere else []
             found = spread(values)
             if found and found.groups:
                 words = _unit(name, unit, found.groups)
@@ -266,4 +270,10 @@ def _doubts(
                 )
             if undefined := sum(each is None for each in values):
                 share = f" in {undefined} of {len(values)} runs" if len(values) > 1 else ""
-                yield f"{name} is undefined at {where}{share}."
+                yield f"{name} is undefined at {where}{share}{_reason(runs, name)}."
+
+
+def _reason(runs: Sequence[Result], name: str) -> str:
+    """Write the reason why a formula is undefined in some of the runs; the first of several."""
+    found = dict.fromkeys(run.reasons[name] for run in runs if name in run.reasons)
+    return f": {next(iter(found))}{', or another reason' * (len(found) > 1)}" if found else ""

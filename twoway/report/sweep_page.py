@@ -65,13 +65,18 @@ def write_sweep_pages(
 
 def derive(experiment: Experiment, derived: Mapping[str, Derived]) -> Experiment:
     """Add metrics of a sweep to those of its runs: derived ones, harm, and means of groups."""
-    with_more = {}
+    with_more, reasons = {}, {}
     for each in experiment.results:
-        every, _ = with_derived(each.metrics.metrics, derived, each.point)
+        asked = {**each.manifest.experiment.metrics, **derived}
+        every, reasons[each.id] = with_derived(each.metrics.metrics, asked, each.point)
         with_more[each.id] = each.manifest, each.metrics.model_copy(update={"metrics": every})
     harmed = with_harm(with_more)
     results = (
-        replace(each, metrics=with_groups(harmed[each.id][1], each.manifest.connections))
+        replace(
+            each,
+            metrics=with_groups(harmed[each.id][1], each.manifest.connections),
+            reasons=reasons[each.id],
+        )
         for each in experiment.results
     )
     return replace(experiment, results=tuple(results))

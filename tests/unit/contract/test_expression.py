@@ -16,6 +16,7 @@ from twoway.contract.expression import (
     ExpressionError,
     UndefinedError,
     derived_problems,
+    read_asked,
     read_expression,
     with_derived,
 )
@@ -48,13 +49,14 @@ METRICS = {
         ("8 / 4 / 2", 1, "1"),
         ("2 + 3 * 4", 14, "1"),
         ("median(goodput.*) * buffer", 6, "Mbit/s"),
+        ("goodput.bbr / bdp", 12, "Mbit/s"),
     ],
 )
 def test_values_and_units(formula: str, value: float, unit: str) -> None:
     """Products bind before sums, both to the left; a quotient of equal units has none."""
     expression = read_expression(formula)
-    assert list(expression.problems(METRICS, ["buffer"])) == []
-    found = expression.metric(METRICS, {"buffer": 2})
+    assert list(expression.problems(METRICS, ["buffer", "bdp"])) == []
+    found = expression.metric(METRICS, {"buffer": 2, "bdp": "0.5"})
     assert found.value == pytest.approx(value)
     assert found.unit == unit
     assert found.error == 0
@@ -95,11 +97,14 @@ def test_an_undefined_part_is_the_reason(formula: str, reason: str) -> None:
         ("goodput.bbbr", 'no metric or axis "goodput.bbbr"; did you mean "goodput.bbr"?'),
         ("goodput.bbr-goodput.cubic-1", "have spaces around the sign"),
         ("sum(gooodput.*)", 'no metric or axis "gooodput.*"'),
+        ("sum(goodput.reno-*)", 'no metric or axis "goodput.reno-*"'),
+        ("goodput.bbr / (2 - 2)", 'the divisor "(2 - 2)" is 0'),
+        ("1e999 * goodput.bbr", "1e999 is beyond the largest number"),
         ("buffers * 2", 'no metric or axis "buffers"; did you mean "buffer"?'),
     ],
 )
 def test_names_that_do_not_exist(formula: str, problem: str) -> None:
-    """A name that is neither metric nor axis is a problem with a suggestion."""
+    """A name of no metric or axis is a problem with a suggestion; a divisor of 0 is another."""
     (found,) = derived_problems({"x": Derived(formula=formula)}, METRICS, ["buffer"])
     assert found.startswith("metrics.x: ")
     assert problem in found
@@ -110,6 +115,8 @@ def test_a_name_that_every_run_has_is_refused() -> None:
     asked = {"goodput": Derived(formula="1"), "y": Derived(formula="1 + 1")}
     (problem,) = derived_problems(asked | {"z": Derived(formula="y * 2")}, METRICS, [])
     assert problem == "metrics.goodput: every run has a metric of this name; choose another"
+    (problem,) = derived_problems({"y": asked["y"]}, METRICS, ["y"])
+    assert problem == "metrics.y: an axis has this name; choose another"
     found, _ = with_derived(METRICS, {"y": asked["y"], "z": Derived(formula="y * 2")}, {})
     assert found["z"].value == 4
 
@@ -117,14 +124,14 @@ def test_a_name_that_every_run_has_is_refused() -> None:
 @pytest.mark.parametrize(
     ("formula", "error"),
     [
-        ("", "expected a number, a name or a bracket, got its end"),
+        ("", "expected a number, a name or a bracket at the end"),
         ("1 2", 'expected an operator before "2"'),
-        ("(1 + 2", "a bracket is open"),
-        ("2 ** 3", 'expected a number, a name or a bracket, got "* 3"'),
+        ("(1 + 2", "expected a closing bracket at the end"),
+        ("2 ** 3", 'expected a number, a name or a bracket at "* 3"'),
         ("exec(goodput.bbr)", 'no function "exec"; there are sum, mean,'),
         ("__import__('os')", "expected a number"),
-        ("1" * (LONGEST + 1), f"at most {LONGEST} characters"),
-        ("(" * LONGEST, "got its end"),
+        ("1" * (LONGEST + 1), f"has more than {LONGEST} characters"),
+        ("(" * LONGEST, "at the end"),
     ],
 )
 def test_what_is_no_expression(formula: str, error: str) -> None:
@@ -140,6 +147,13 @@ def test_a_bad_formula_is_named_with_its_field() -> None:
     (error,) = refused.value.errors()
     assert error["loc"] == ("formula",)
     assert demand(error) == 'expected an operator before "2"'
+
+
+@pytest.mark.parametrize("name", ["", "a b", "<b>", "é", "x" * 33, "goodput.bbr"])
+def test_a_name_on_the_command_line_is_one_of_a_file(name: str) -> None:
+    """--metric NAME=FORMULA takes the names that `metrics:` of a file takes."""
+    with pytest.raises(ExpressionError, match="must be at most 32 letters, digits, _ and -"):
+        read_asked([f"{name}=1 + 1"])
 
 
 TOKENS = [*METRICS, "goodput.*", "buffer", "1", "0", "1e300", *"+-*/()", "sum(", "count(", "$"]

@@ -60,7 +60,7 @@ def _problem(folder: Path, code: str) -> str:
         ("raise ValueError('x')", f"line {PAIR.count(chr(10)) + 1}: ValueError: x"),
         ("topos = {}", 'topos = {"pair": Pair} must be its last line'),
         ("topos = {'pair': int}", "AttributeError: 'int' object has no attribute 'links'"),
-        ("Pair.queues = 5", "queues: must be a valid dictionary, got 5"),
+        ("Pair.queues = 5", "queues: must be fields with values, got 5"),
         ("Pair.queues = {'forward': [('a', 'z')]}", "queues.forward: no link a - z"),
         ("Pair.delays = {}", "must define delays"),
         ("Pair.delays = {'x': [('a', 'b')]}", "delays.x: no such direction in `queues`, which has"),

@@ -60,7 +60,7 @@ def test_which_drops_the_qdiscs_count() -> None:
             with_mtu(1200, {"ip": 6}),
             "mtu_bytes: must be 1280 in IPv6 to stack.mtu_bytes (1500), go",
         ),
-        (with_mtu("large"), "forward.mtu_bytes: must be a valid dictionary"),
+        (with_mtu("large"), "forward.mtu_bytes: must be fields with values"),
         (
             with_mtu(
                 {"bytes": 1432, "icmp": False}, policer={"rate_mbit": 4, "burst_bytes": 15140}

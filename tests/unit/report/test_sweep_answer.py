@@ -64,7 +64,11 @@ def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
         "ratio (acks every-segment) rises from 4 at window 4 to 8 at 8.",
         "ratio (acks delayed) rises from 4 at window 4 to 16 at 16.",
     )
-    assert answer.doubts == ("ratio is undefined at window 16, acks every-segment.",)
+    why = "efficiency.first is undefined"
+    assert answer.doubts == (f"ratio is undefined at window 16, acks every-segment: {why}.",)
+    nowhere = {"none": Derived(formula="1 / (window - window)")}
+    (doubt,) = answer_of(derive(swept(tmp_path / "other"), nowhere), ["none"]).doubts
+    assert doubt == "none is undefined in all 6 runs: (window - window) is 0."
 
 
 def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
@@ -235,7 +239,7 @@ def test_python_has_the_answer_as_a_table(tmp_path: Path) -> None:
         lambda bad: sweep.table(ratio=bad),
         lambda bad: next(iter(runs.values())).compute(bad),
     ):
-        with pytest.raises(UsageError, match="a bracket is open"):
+        with pytest.raises(UsageError, match="a closing bracket"):
             refused("sum(efficiency.*")
         with pytest.raises(UsageError, match='no metric or axis "efficiency'):
             refused("efficiency.nosuch")

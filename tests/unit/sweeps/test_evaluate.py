@@ -23,7 +23,7 @@ REQUESTS: dict[str, Any] = {
         "set": {"profile.forward.rat_mbit": 1},
     },
     'did you mean "goodput.flow"?': {"environment": ROW, "metrics": ["goodput.flwo"]},
-    "a bracket is open": {"environment": ROW, "metrics": ["x=sum(goodput.*"]},
+    "expected a closing bracket": {"environment": ROW, "metrics": ["x=sum(goodput.*"]},
     "line 1: environment: title: required": {"environment": {"schema": 1}},
 }
 
