@@ -27,7 +27,16 @@ _UNITS: Mapping[str, Mapping[str, int]] = {
     "loss": {"percent": 10**6, "share": 10**8},
     "queue": {"packets": 1},
 }
+# The least and the most of each column, in the smallest unit: those of the schedules' fields.
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "time": (0, 10**14),
+    "rate": (0, 10**11),
+    "delay": (0, 2_592_000 * 10**9),
+    "loss": (0, 10**8),
+    "queue": (1, 10**7),
+}
 _COLUMNS = {f"{what}_{unit}": (what, by) for what, of in _UNITS.items() for unit, by in of.items()}
+_SIMPLEST = ("time_s", "rate_mbit", "delay_ms", "loss_percent", "queue_packets")
 # Names, and values that a row may have, of TheaterQ's columns that no schedule has.
 _NOT_HERE = ("jitter", "dup_prob", "dup_delay")
 _SIMPLE = ("keep_us", "delay_ns", "rate_bit", "loss_u32", "queue_packets")
@@ -70,11 +79,13 @@ def _schedules(name: str, path: Path, direction: str) -> dict[str, Any]:
         raise ValueError(f"more than {_MOST_BYTES >> 20} MiB")
     if path.suffix == ".parquet":
         return _fields(_steps(_of_parquet(path), direction))
-    lines = [(n, line) for n, line in enumerate(path.read_text("utf-8").splitlines(), 1) if line]
+    stripped = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+    lines = [(n, line) for n, line in enumerate(stripped, 1) if line and line[0] != "#"]
     numbers = [(n, line.split(",")) for n, line in lines if line[0].isdigit()]
-    words = [*csv.reader([line for _, line in lines if line[0].isalpha()][:1])]
-    if words and not words[0][0].lower().startswith("keep"):
-        return _fields(_steps(_of_csv(words[0], lines), direction))
+    first = [line for _, line in lines[:1] if not line[0].isdigit()]
+    words = next(csv.reader(first, skipinitialspace=True), None)
+    if words and not words[0].lower().startswith("keep"):
+        return _fields(_steps(_of_csv(words, lines[1:]), direction))
     if numbers and len(numbers[0][1]) == 1:
         return {"rate": {"mahimahi": name}}
     return _fields(_of_theaterq(numbers))
@@ -82,16 +93,11 @@ def _schedules(name: str, path: Path, direction: str) -> dict[str, Any]:
 
 def _of_csv(header: Sequence[str], lines: Sequence[tuple[int, str]]) -> Iterator[Row]:
     names = [word.strip() for word in header]
-    begun = False
     for number, line in lines:
-        if line.startswith("#"):
-            continue
-        if begun:
-            cells = next(csv.reader([line]))
-            if len(cells) != len(names):
-                raise ValueError(f"line {number}: has {len(cells)} columns of {len(names)}")
-            yield number, dict(zip(names, cells, strict=True))
-        begun = True
+        cells = next(csv.reader([line], skipinitialspace=True))
+        if len(cells) != len(names):
+            raise ValueError(f"line {number}: has {len(cells)} columns of {len(names)}")
+        yield number, dict(zip(names, cells, strict=True))
 
 
 def _of_parquet(path: Path) -> Iterator[Row]:
@@ -116,7 +122,10 @@ def _of_theaterq(lines: Sequence[tuple[int, Sequence[str]]]) -> list[Step]:
         if not names:
             raise ValueError(f"line {number}: TheaterQ has 5, 8 or 9 columns, got {len(cells)}")
         pairs = zip(names, cells, strict=True)
-        row = {name: _whole(f"line {number}: {name}", cell, 1) for name, cell in pairs}
+        row = {
+            name: _whole(f"line {number}: {name}", cell, *_COLUMNS.get(name, ("", 1)))
+            for name, cell in pairs
+        }
         for name in _NOT_HERE:
             if row.get(name):
                 raise ValueError(f"line {number}: {name}: no schedule has it, got {row[name]}")
@@ -136,16 +145,17 @@ def _steps(rows: Iterator[Row], direction: str) -> list[Step]:
     for number, row in rows:
         for name in row:
             if name != "direction" and name not in _COLUMNS:
-                units = ", ".join(f"{name}_{unit}" for unit in _UNITS.get(name, ()))
-                others = f"; write its unit: {units}" if units else suggest(name, _COLUMNS)
+                what = name.partition("_")[0]
+                units = ", ".join(f"{what}_{unit}" for unit in _UNITS.get(what, ()))
+                others = f"; write its unit: {units}" if units else _suggest(name)
                 raise ValueError(f"column {show_text(repr(name))}: unknown{others}")
-        what = [_COLUMNS[name][0] for name in row if name in _COLUMNS]
-        for each in ("time", *what):
-            if what.count(each) != 1:
+        columns = [_COLUMNS[name][0] for name in row if name in _COLUMNS]
+        for each in ("time", *columns):
+            if columns.count(each) != 1:
                 raise ValueError(f"must have one column for {each}: {', '.join(row)}")
         if row.get("direction", direction) == direction:
             values = {
-                _COLUMNS[name][0]: _whole(f"line {number}: {name}", cell, _COLUMNS[name][1])
+                _COLUMNS[name][0]: _whole(f"line {number}: {name}", cell, *_COLUMNS[name])
                 for name, cell in row.items()
                 if name in _COLUMNS
             }
@@ -155,19 +165,27 @@ def _steps(rows: Iterator[Row], direction: str) -> list[Step]:
     return found
 
 
-def _whole(where: str, cell: Any, factor: int) -> int:
+def _suggest(name: str) -> str:
+    """Suggest a column for an unknown one."""
+    return suggest(name, _COLUMNS) or f"; there are {', '.join(_SIMPLEST)} and other units of these"
+
+
+def _whole(where: str, cell: Any, what: str, factor: int) -> int:
     """Convert a cell to the column's smallest unit.
 
-    Raises: ValueError if it is no number, negative, or no whole multiple of that unit.
+    Raises: ValueError if it is no number, out of range, or no whole multiple of that unit.
     """
+    least, most = _RANGES.get(what, (0, 2**63))
     try:
         value = Decimal(str(cell).strip()) * factor
     except InvalidOperation:
         value = Decimal(-1)
-    if not value.is_finite() or value < 0:
-        raise ValueError(f"{where}: must be a number of 0 or more, got {show_text(repr(cell))}")
+    if not (value.is_finite() and least <= value <= most):
+        between = f"a number of {least / factor:g} to {most / factor:g}"
+        raise ValueError(f"{where}: must be {between}, got {show_text(repr(cell))}")
     if value != int(value):
-        raise ValueError(f"{where}: is finer than ns, bit/s or a millionth of a %, got {cell}")
+        smallest = "ns, bit/s, a millionth of a % or a packet"
+        raise ValueError(f"{where}: is finer than {smallest}, got {cell}")
     return int(value)
 
 
@@ -175,6 +193,7 @@ def _fields(steps: Sequence[Step]) -> dict[str, Any]:
     """Make schedules of steps; a row with the values of the one before is no step."""
     if not steps:
         raise ValueError("has no row for this direction")
+    _check_order(steps)
     found: dict[str, Any] = {}
     for field, unit in (("rate", 1e6), ("delay", 1e6), ("loss", 1e6), ("queue", None)):
         rows = [(n, row["time"], row[field]) for n, row in steps if field in row]
@@ -182,13 +201,20 @@ def _fields(steps: Sequence[Step]) -> dict[str, Any]:
         if kept and (field != "loss" or any(value for _, _, value in kept)):
             values = [(at / 1e9, value / unit if unit else value) for _, at, value in kept]
             found[field] = {"schedule": [list(each) for each in values]}
-    for (_, before), (number, row) in pairwise(steps):
-        if row["time"] <= before["time"]:
-            raise ValueError(f"line {number}: time must be later than that of the row before")
-    if steps[0][1]["time"]:
-        raise ValueError(f"line {steps[0][0]}: time: the first is 0, got {steps[0][1]['time']} ns")
     if limits := found.pop("queue", None):
         found["queue_packets"] = max(packets for _, packets in limits["schedule"])
         if len(limits["schedule"]) > 1:
             found["queue_limit"] = limits
     return found
+
+
+def _check_order(steps: Sequence[Step]) -> None:
+    """Refuse times that do not ascend from 0, and a link that never begins or ends with a rate."""
+    for (_, before), (number, row) in pairwise(steps):
+        if row["time"] <= before["time"]:
+            raise ValueError(f"line {number}: time must be later than that of the row before")
+    for number, row in (steps[0], steps[-1]):
+        if row.get("rate") == 0:
+            raise ValueError(f"line {number}: rate: the first and the last must be above 0, got 0")
+    if steps[0][1]["time"]:
+        raise ValueError(f"line {steps[0][0]}: time: the first is 0, got {steps[0][1]['time']} ns")

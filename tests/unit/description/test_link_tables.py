@@ -35,10 +35,15 @@ def directions(folder: Path, **fields: dict[str, Any]) -> Any:
     return load_profile(folder / "link.yml").directions
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "spreadsheet", "parquet"])
 def test_a_table_is_exact_to_the_ns(tmp_path: Path, kind: str) -> None:
     """Rows become schedules of their direction, each value in its unit, without repeated values."""
     (tmp_path / "t.csv").write_text(TABLE)
+    if kind == "spreadsheet":  # with a byte order mark, quotes, spaces and carriage returns
+        lines = TABLE.replace(
+            HEADER, '"' + HEADER.strip().replace(",", '", "') + '"\n'
+        ).splitlines()
+        (tmp_path / "t.spreadsheet").write_text("\r\n ".join(["\ufeff# made", *lines[1:]]))
     if kind == "parquet":
         rows = [line.split(",") for line in TABLE.splitlines()[1:]]
         columns = {name: cells for name, *cells in zip(*rows, strict=True)}
@@ -80,7 +85,20 @@ def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fields", "problem"),
     [
-        (TABLE.replace("8500,3", "fast,3"), {}, "line 6: rate_kbit: must be a number of 0 or more"),
+        (TABLE.replace("8500,3", "fast,3"), {}, "line 6: rate_kbit: must be a number of 0 to 1e+0"),
+        (TABLE.replace(",100\n", ",0\n"), {}, "line 3: queue_packets: must be a number of 1 to 1e"),
+        (
+            TABLE.replace("8500,3", "1e400,3"),
+            {},
+            "line 6: rate_kbit: must be a number of 0 to 1e+0",
+        ),
+        (TABLE.replace("8500,3", "nan,3"), {}, "line 6: rate_kbit: must be a number of 0 to 1e+0"),
+        (TABLE.replace("8500,3", "0,3"), {}, "line 6: rate: the first and the last must be above"),
+        (
+            TABLE.replace("rate_kbit", "down_mbps"),
+            {},
+            "column 'down_mbps': unknown; there are time_s",
+        ),
         (TABLE.replace("rate_kbit", "rate"), {}, "column 'rate': unknown; write its unit: rate_bi"),
         (
             TABLE.replace("rate_kbit", "rte_kbit"),
@@ -89,7 +107,7 @@ def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
         ),
         (TABLE.replace("time_ms", "delay_ms"), {}, "must have one column for time: direction, "),
         (TABLE.replace("rate_kbit", "delay_ms"), {}, "must have one column for delay: direction"),
-        (TABLE.replace("000.001", "000.0001"), {}, "line 3: delay_us: is finer than ns, bit/s or"),
+        (TABLE.replace("000.001", "000.0001"), {}, "line 3: delay_us: is finer than ns, bit/s, a"),
         (TABLE.replace("2000,85", "500,85"), {}, "line 6: time must be later than that of the row"),
         (TABLE.replace("down,0,", "down,7,"), {}, "line 3: time: the first is 0, got 7000000 ns"),
         (TABLE.replace(",100\n", "\n"), {}, "line 3: has 5 columns of 6"),
