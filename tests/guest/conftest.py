@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from support.running import CLAIMED, SMALL, SWEPT, run_small, twoway, write_experiment
+from support.running import CLAIMED, SMALL, SWEPT, run_small, write_experiment
 from support.sharing import once
+from support.warm_command import twoway
 
 
 @pytest.fixture(scope="session")

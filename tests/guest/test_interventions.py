@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import yaml
 from support.guides import carry_out_lines, listing
-from support.running import FLOW, LINUX, ROOT, twoway, write_experiment
+from support.running import FLOW, LINUX, ROOT, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 from zstandard import ZstdDecompressor
 
 from twoway.contract.files import open_run_file

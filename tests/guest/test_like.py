@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from support.running import LINUX, twoway, write_experiment
+from support.running import LINUX, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.errors import UsageError
 from twoway.sweeps.likeness import Transfer, experiment_like

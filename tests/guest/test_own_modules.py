@@ -9,14 +9,9 @@ from pathlib import Path
 
 import pytest
 from support.plans import run_folder
-from support.running import (
-    ROOT,
-    SMALL,
-    measure,
-    processes_with,
-    twoway,
-    write_experiment,
-)
+from support.running import ROOT, SMALL, measure, processes_with, write_experiment
+from support.running import twoway as fresh_twoway
+from support.warm_command import twoway
 
 from twoway.backends import own_modules as building
 from twoway.backends import uml
@@ -178,7 +173,7 @@ def test_a_build_does_not_fill_the_disk(tmp_path: Path) -> None:
         writing = "while :; do head -c 1M /dev/zero >> zeros; sleep 0.01; done"
         path = _with_kbuild(tmp_path, f"cd /mnt/run; {writing}")
         environment = {**os.environ, "TMPDIR": str(disk)}
-        done = twoway("run", path, "--results", tmp_path / "results", env=environment)
+        done = fresh_twoway("run", path, "--results", tmp_path / "results", env=environment)
         assert done.returncode == 1
         assert f"{disk}: less than 64 MiB left on the disk" in done.stderr
         assert [*disk.iterdir()] == []

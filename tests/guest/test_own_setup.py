@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import FLOW, LINUX, twoway, write_experiment
+from support.running import FLOW, LINUX, write_experiment
 from support.runs import carry_out
+from support.warm_command import twoway
 
 from twoway.contract.judge import Verdict
 from twoway.contract.verdicts import Verdicts

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.reading.capture import read_capture
-from support.running import ROOT, twoway
+from support.running import ROOT
+from support.warm_command import twoway
 
 from twoway.guest.cache import Guest, find_guest
 from twoway.runs.packetdrill import Trial, Verdict, run_trial

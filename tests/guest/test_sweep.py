@@ -24,9 +24,9 @@ from support.running import (
     SWEPT,
     WINDOWS,
     guest_processes,
-    twoway,
     write_experiment,
 )
+from support.warm_command import twoway
 
 from twoway.backends.uml import Uml
 from twoway.guest.cache import Guest, built_guest
