@@ -152,8 +152,12 @@ def test_scheduler_gives_the_same_result(
 
 
 @pytest.mark.slow
-def test_no_scheduler() -> None:
+def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler's address without an answer is an error that names it."""
+    import distributed
+
+    soon = distributed.Client
+    monkeypatch.setattr(distributed, "Client", lambda at, **_: soon(at, timeout="1s"))
     with (
         pytest.raises(AnalysisError, match=r"--scheduler tcp://127\.0\.0\.1:9"),
         dask(1, "tcp://127.0.0.1:9"),
