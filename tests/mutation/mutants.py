@@ -105,19 +105,16 @@ class _Changer(ast.NodeTransformer):
                 node.ops[place] = other()
         return self.generic_visit(node)
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """Change `+` to `-`, and so on."""
+    def visit_BinOp(self, node: ast.BinOp | ast.AugAssign) -> ast.AST:
+        """Change `+` to `-`, `+=` to `-=`, and so on."""
         other = _COMPUTED.get(type(node.op))
-        if other and self._is_chosen(node, f"{type(node.op).__name__} -> {other.__name__}"):
+        sign = "=" * isinstance(node, ast.AugAssign)
+        said = f"{type(node.op).__name__}{sign} -> {other.__name__}{sign}" if other else ""
+        if other and self._is_chosen(node, said):
             node.op = other()
         return self.generic_visit(node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """Change `+=` to `-=`, and so on."""
-        other = _COMPUTED.get(type(node.op))
-        if other and self._is_chosen(node, f"{type(node.op).__name__}= -> {other.__name__}="):
-            node.op = other()
-        return self.generic_visit(node)
+    visit_AugAssign = visit_BinOp  # noqa: N815 - by ast
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """Change `and` to `or`, and back."""
@@ -153,15 +150,15 @@ class _Changer(ast.NodeTransformer):
                 return ast.copy_location(ast.Return(ast.Constant(None)), node)
         return self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> ast.AST:
+    def visit_If(self, node: ast.If | ast.IfExp) -> ast.AST:
         """Negate a condition that is no comparison."""
-        node.test = self._negated(node.test)
+        test = node.test
+        is_simple = isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.NamedExpr)
+        if is_simple and self._is_chosen(test, "condition negated"):
+            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
         return self.generic_visit(node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """Negate the condition of a conditional expression, unless it is a comparison."""
-        node.test = self._negated(node.test)
-        return self.generic_visit(node)
+    visit_IfExp = visit_If  # noqa: N815 - by ast
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Change `min` to `max`, `any` to `all`, and back."""
@@ -176,12 +173,6 @@ class _Changer(ast.NodeTransformer):
         if other and self._is_chosen(node, f".{node.attr} -> .{other}"):
             node.attr = other
         return self.generic_visit(node)
-
-    def _negated(self, test: ast.expr) -> ast.expr:
-        is_simple = isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.NamedExpr)
-        if is_simple and self._is_chosen(test, "condition negated"):
-            return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
-        return test
 
 
 def mutants(path: Path) -> Iterator[Mutant]:

@@ -8,20 +8,21 @@ equivalent.txt lists the mutants that no test can notice, with the reason.
 import argparse
 import csv
 import importlib
+import math
 import os
 import random
 import re
-import shutil
+import select
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from mutants import Mutant, mutants, mutated
 
@@ -68,23 +69,6 @@ PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-
 KINDS = "not slow and not guest and not lab and not long and not smp and not sanitized"
 # A mutant may loop forever.
 PATIENCE, LEAST_S = 4, 30
-
-
-@dataclass
-class Running:
-    """A process that runs tests.
-
-    Attributes:
-        about: the subject of the tests.
-        scratch: its directory.
-        began: the time of its start.
-        limit_s: the time at which it is ended.
-    """
-
-    about: Any
-    scratch: Path
-    began: float
-    limit_s: float
 
 
 class _Loader(SourceFileLoader):
@@ -136,16 +120,24 @@ def tests_of(path: Path) -> list[str]:
     return sorted(dict.fromkeys(found), key=lambda test: not test.endswith(own))
 
 
-def start(about: Any, tests: Iterable[str], mutant: Mutant | None, limit_s: float) -> int:
-    """Start tests in their own process, against a mutant if one is given.
+def pass_in_s(tests: Iterable[str], mutant: Mutant | None, limit_s: float) -> float:
+    """Run tests in their own process, against a mutant if one is given.
 
-    Returns: the process's id.
+    Returns: the time that they took, s; NaN if they fail, or do not end in time.
     """
-    scratch = Path(tempfile.mkdtemp(prefix="mutant-"))
-    pid = os.fork()
-    if pid:
-        _running[pid] = Running(about, scratch, time.monotonic(), limit_s)
-        return pid
+    with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as scratch:
+        began, pid = time.monotonic(), os.fork()
+        if not pid:
+            _test(tests, mutant, Path(scratch))
+        over = not select.select([process := os.pidfd_open(pid)], [], [], limit_s)[0]
+        os.close(process)
+        if over:
+            os.killpg(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
+        return math.nan if status else time.monotonic() - began
+
+
+def _test(tests: Iterable[str], mutant: Mutant | None, scratch: Path) -> Never:
     code = 1
     try:
         os.setsid()
@@ -161,56 +153,6 @@ def start(about: Any, tests: Iterable[str], mutant: Mutant | None, limit_s: floa
         os._exit(code)
 
 
-_running: dict[int, Running] = {}
-
-
-def ended() -> tuple[Running, int]:
-    """Wait until a process ends, by itself or by its time limit.
-
-    Returns: the process and pytest's exit code, -1 for a time limit.
-    """
-    while True:
-        for pid, process in list(_running.items()):
-            over = time.monotonic() - process.began > process.limit_s
-            if over:
-                os.killpg(pid, signal.SIGKILL)
-            done, status = os.waitpid(pid, 0 if over else os.WNOHANG)
-            if done:
-                del _running[pid]
-                shutil.rmtree(process.scratch, ignore_errors=True)
-                return process, -1 if over else os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-
-
-def all_ended(
-    jobs: int, work: Iterable[Callable[[], object]], on_end: Callable[[Running, int], None]
-) -> None:
-    """Carry out work that starts processes, a number of them at a time."""
-    for begin in work:
-        while len(_running) >= jobs:
-            on_end(*ended())
-        begin()
-    while _running:
-        on_end(*ended())
-
-
-def baselines(tests: Iterable[str], jobs: int) -> dict[str, float]:
-    """Run tests against the unchanged code.
-
-    Returns: the time that passing tests take, s.
-    """
-    took: dict[str, float] = {}
-
-    def on_end(process: Running, code: int) -> None:
-        if code:
-            print(f"left out, fails against the code as it is: {process.about}")
-        else:
-            took[process.about] = time.monotonic() - process.began
-
-    all_ended(jobs, (lambda t=t: start(t, [t], None, 600) for t in tests), on_end)  # type: ignore[misc]
-    return took
-
-
 def equivalents() -> dict[tuple[str, str, str], str]:
     """Read the mutants that no test can notice: module, line and change, and the reason."""
     with (Path(__file__).parent / "equivalent.txt").open(encoding="utf-8") as file:
@@ -221,26 +163,33 @@ def equivalents() -> dict[tuple[str, str, str], str]:
 def survivors(chosen: list[Mutant], jobs: int) -> list[Mutant]:
     """Run the tests of each mutant, and list those that pass all tests."""
     tests = {path: tests_of(path) for path in {mutant.path for mutant in chosen}}
-    took = baselines(sorted({each for found in tests.values() for each in found}), jobs)
-    alive, done = [], 0
+    every = sorted({each for found in tests.values() for each in found})
+    alive = []
+    with ThreadPoolExecutor(jobs) as pool:
+        took = dict(
+            zip(every, pool.map(lambda test: pass_in_s([test], None, 600), every), strict=True)
+        )
+        for test in every:
+            if math.isnan(took[test]):
+                print(f"left out, fails against the code as it is: {test}")
 
-    def begin(mutant: Mutant) -> None:
-        mine = sorted((t for t in tests[mutant.path] if t in took), key=lambda t: took[t])
-        limit_s = LEAST_S + PATIENCE * sum(took[each] for each in mine)
-        start(mutant, mine or ["no-tests"], mutant, limit_s)
+        def is_alive(mutant: Mutant) -> bool:
+            mine = [test for test in tests[mutant.path] if not math.isnan(took[test])]
+            mine.sort(key=lambda test: took[test])
+            limit_s = LEAST_S + PATIENCE * sum(took[test] for test in mine)
+            return not mine or not math.isnan(pass_in_s(mine, mutant, limit_s))
 
-    def on_end(process: Running, code: int) -> None:
-        nonlocal done
-        done += 1
-        no_tests = not any(test in took for test in tests[process.about.path])
-        if code == 0 or no_tests:
-            alive.append(process.about)
-            found: Mutant = process.about
-            print(f"{found.path.name}:{found.line}: {found.change}: {found.source}", flush=True)
-        if not done % 10 or done == len(chosen):
-            print(f"{done} of {len(chosen)}, {len(alive)} alive", file=sys.stderr, flush=True)
-
-    all_ended(jobs, (lambda m=m: begin(m) for m in chosen), on_end)  # type: ignore[misc]
+        for done, (mutant, lives) in enumerate(
+            zip(chosen, pool.map(is_alive, chosen), strict=True), 1
+        ):
+            if lives:
+                alive.append(mutant)
+                print(
+                    f"{mutant.path.name}:{mutant.line}: {mutant.change}: {mutant.source}",
+                    flush=True,
+                )
+            if not done % 10 or done == len(chosen):
+                print(f"{done} of {len(chosen)}, {len(alive)} alive", file=sys.stderr, flush=True)
     return sorted(alive, key=lambda mutant: (mutant.path, mutant.index))
 
 
