@@ -39,42 +39,37 @@ RATES = Timetable("rates", ((0, 10**6), (10 * MS, 0), (20 * MS, 2 * 10**6)))
 TRACE = Rate(opportunities=[(5, 1), (10, 2)]).table
 
 
-def test_a_rate_that_changes_takes_a_packet_pro_rata() -> None:
-    """3000 bytes take 2 ms before the outage and 500 us after it."""
-    assert _leaves(RATES, (8, 3000)) == [20.5]
+# Where a table starts late it has begun before, in ms; packets of (ms, bytes), and when they leave.
+DELAYS = Timetable("delays", ((0, 20 * MS), (10 * MS, 5 * MS)))
+DEPARTURES: dict[str, tuple[Timetable, int, list[tuple[int, int]], list[float]]] = {
+    "2 ms before the outage, 500 us after it": (RATES, 0, [(8, 3000)], [20.5]),
+    "back to back": (RATES, 0, [(0, 1000), (0, 500), (3, 500)], [1, 1.5, 3.5]),
+    "before the start at the first rate": (RATES, 100, [(0, 1000)], [1]),
+    "three small packets fit one opportunity, 2000 bytes take its rest and the next": (
+        *(TRACE, 0, [(0, 500), (1, 500), (2, 400), (3, 2000)]),
+        [5, 5, 5, 10],
+    ),
+    "at the time of the lap's last opportunity it is too late": (
+        *(TRACE, 0, [(10, 1500), (10, 1500)]),
+        [15, 20],
+    ),
+    "packet 31 leaves at the first time of lap eleven": (
+        *(TRACE, 0, [(0, 1500)] * 31),
+        [t for lap in range(0, 110, 10) for t in (lap + 5, lap + 10, lap + 10)][:31],
+    ),
+    "a delay that falls keeps the order": (DELAYS, 0, [(9, 1), (10, 1), (26, 1)], [29, 29, 31]),
+    "3 ms before the start the lap before ends": (TRACE, 3, [(0, 1500)], [3]),
+    "13 ms before the start, likewise": (TRACE, 13, [(0, 1500), (0, 3000)], [3, 8]),
+}
 
 
-def test_a_backlog_leaves_back_to_back() -> None:
-    """Of two packets at once the second uses the link after the first."""
-    assert _leaves(RATES, (0, 1000), (0, 500), (3, 500)) == [1, 1.5, 3.5]
-
-
-def test_before_its_start_a_table_has_its_first_rate() -> None:
-    """A packet 100 ms before the start is sent at the first rate, 1 byte/us."""
-    assert _leaves(RATES, (0, 1000), start_ns=100 * MS) == [1]
-
-
-def test_an_opportunity_takes_1500_bytes() -> None:
-    """Three small packets fit one opportunity; a packet of 2000 takes its rest, and the next."""
-    assert _leaves(TRACE, (0, 500), (1, 500), (2, 400), (3, 2000)) == [5, 5, 5, 10]
-
-
-def test_opportunities_of_an_idle_link_are_lost() -> None:
-    """A packet that arrives at the very time of the last opportunity waits for the next lap."""
-    assert _leaves(TRACE, (10, 1500), (10, 1500)) == [15, 20]
-
-
-def test_a_trace_starts_again_after_its_last_time() -> None:
-    """A trace repeats: packet 31 of a backlog leaves at 105 ms, the first time of lap eleven."""
-    found = _leaves(TRACE, *[(0, 1500)] * 40)
-    assert found[:6] == [5, 10, 10, 15, 20, 20]
-    assert found[30] == 105
-
-
-def test_delays_keep_the_order() -> None:
-    """A packet 1 ms after the delay fell from 20 to 5 ms leaves with the packets before it."""
-    delays = Timetable("delays", ((0, 20 * MS), (10 * MS, 5 * MS)))
-    assert _leaves(delays, (9, 1), (10, 1), (26, 1)) == [29, 29, 31]
+def test_departures_of_tables() -> None:
+    """Packets leave and travel by rates, opportunities and delays, in their order, lap by lap."""
+    found = {
+        fact: _leaves(table, *packets, start_ns=start_ms * MS)
+        for fact, (table, start_ms, packets, _) in DEPARTURES.items()
+    }
+    assert found == {fact: leaves for fact, (*_, leaves) in DEPARTURES.items()}
 
 
 @pytest.mark.parametrize(("first_ms", "last_ms", "offered"), [(0, 30, 30_000), (5, 15, 5000)])
@@ -109,12 +104,6 @@ def test_grants_and_opportunities_are_steps() -> None:
     trace = Rate(opportunities=[(0, 1), (5, 2), (10, 3)]).table
     assert trace == Timetable("opportunities", ((0, 4 * 1500), (5 * MS, 2 * 1500)), 10 * MS)
     assert TRACE.steps == ((0, 2 * 1500), (5 * MS, 1500))
-
-
-def test_a_table_was_repeated_before_its_start() -> None:
-    """A packet 3 ms before a trace starts leaves with the last packets of the lap before."""
-    assert _leaves(TRACE, (0, 1500), start_ns=3 * MS) == [3]
-    assert _leaves(TRACE, (0, 1500), (0, 3000), start_ns=13 * MS) == [3, 8]
 
 
 def test_nothing_leaves_where_nothing_came() -> None:
