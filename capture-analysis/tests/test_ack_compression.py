@@ -201,8 +201,7 @@ def test_by_walking(drops: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("victims", "share"),
-    [([0, 1, 0, 1], 1), ([0, 0, 1], 0.5), ([0, 0], 0), ([0, SEVERAL, 1], 0)],
+    ("victims", "share"), [([0, 1, 0, 1], 1), ([0, 0, 1], 0.5), ([0, 0], 0), ([0, SEVERAL, 1], 0)]
 )
 def test_epochs_with_different_victims_alternate(victims: list[int], share: float) -> None:
     """Two successive epochs alternate if each has one victim, and these differ."""

@@ -164,8 +164,7 @@ def test_copies_by_identification_and_time(
 
 
 @pytest.mark.parametrize(
-    "column",
-    ["ip_id", "window", "ts_value", "ts_echo", "sack_left", "sack_right", "ack", "flags"],
+    "column", ["ip_id", "window", "ts_value", "ts_echo", "sack_left", "sack_right", "ack", "flags"]
 )
 def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
     """Packets that differ in any number are two packets."""

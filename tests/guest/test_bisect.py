@@ -114,10 +114,7 @@ def test_what_cannot_be_told_apart_is_named(history: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("good", "bad", "sentence"),
-    [
-        ("none", "c3", "none: no commit of "),
-        ("c3", "c0", "c3 is no ancestor of c0"),
-    ],
+    [("none", "c3", "none: no commit of "), ("c3", "c0", "c3 is no ancestor of c0")],
 )
 def test_a_wrong_end_is_refused(
     history: Path, tmp_path: Path, good: str, bad: str, sentence: str

@@ -139,12 +139,7 @@ def test_tool_teaches() -> None:
     source = (ROOT / "kernel-modules/tc/dtm.c").read_text()
     assert source.count('"       dtm ') + source.count('"usage: dtm ') == 4
     manual = (ROOT / "kernel-modules/tc/tc-dtm.8").read_text()
-    for words in (
-        "dtm pool add",
-        "dtm pool del",
-        "dtm pool show",
-        "dtm events",
-    ):
+    for words in ("dtm pool add", "dtm pool del", "dtm pool show", "dtm events"):
         assert words in source
         assert f"\n.B {words}\n" in manual.split(".SH DESCRIPTION")[0], words
 

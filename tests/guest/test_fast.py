@@ -469,9 +469,6 @@ def test_ns2_cuts_increases(guest: Guest, tmp_path: Path) -> None:
     With fractions the window would be 281.4.
     """
     document = experiment(
-        [flow(30)],
-        4,
-        profile="fast-100-10mbit",
-        modules=with_base(20112, gamma=100, ns2=INCREASES),
+        [flow(30)], 4, profile="fast-100-10mbit", modules=with_base(20112, gamma=100, ns2=INCREASES)
     )
     assert 272 <= Outcome(guest, tmp_path, document).cwnd_levels()[-1] <= 274

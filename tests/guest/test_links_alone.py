@@ -316,8 +316,7 @@ def is_refused(profile: Mapping[str, Any]) -> bool:
 
 # The date chooses a seventh of the pairs for `make test`; `make check` has all.
 @pytest.mark.parametrize(
-    "day",
-    [pytest.param(day, marks=[pytest.mark.long] * (day != DAY)) for day in range(DAYS)],
+    "day", [pytest.param(day, marks=[pytest.mark.long] * (day != DAY)) for day in range(DAYS)]
 )
 def test_each_pair_of_elements_runs_bare(tmp_path: Path, day: int) -> None:
     """With any two elements beside rate, delay and limit every check holds."""

@@ -162,11 +162,7 @@ def test_the_guides_script_prints_what_the_guide_shows(tmp_path: Path) -> None:
     """The guide's controls.py, alone in a folder, prints the table and leaves its picture."""
     copy_listings("python.md", tmp_path, "controls.py")
     done = subprocess.run(
-        [sys.executable, "controls.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "controls.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     text = (ROOT / "docs/guides/python.md").read_text("utf-8")

@@ -21,15 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("guest", "wide")]
 EXPERIMENTS = ("mptcp", "tunnel-mtu", "firewall-timer", "syn-flood")
 POINTS = [point for name in EXPERIMENTS for point in point_names(name)]
 # Qdiscs and devices, as `tc` and `ip` make them.
-QDISCS = (
-    "hfsc",
-    "sfb",
-    "qfq",
-    "hhf",
-    "ets bands 3",
-    "skbprio",
-    "gred setup DPs 1 default 0",
-)
+QDISCS = ("hfsc", "sfb", "qfq", "hhf", "ets bands 3", "skbprio", "gred setup DPs 1 default 0")
 DEVICES = (
     "gre remote 10.0.2.2",
     "vxlan id 1 remote 10.0.2.2 dstport 4789",

@@ -35,7 +35,7 @@ WITNESSED: dict[str, Any] = {
             "value": "theory",
             "tolerance": 1,
             "why": "the packet model, as zhang-fig8; a packet of quantisation",
-        },
+        }
     ],
 }
 

@@ -244,10 +244,7 @@ def _cut_short(host: LabHost, inventory: Path) -> None:
 UNFIT: dict[str, tuple[dict[str, Any], str]] = {
     "full": ({"disk": "200m"}, "MB free under /opt or /var/lib; 1500 MB are needed"),
     "nosudo": (
-        {
-            "prepare": "useradd -M -d /run/lab -s /bin/sh -p '*' visitor",
-            "ansible_user": "visitor",
-        },
+        {"prepare": "useradd -M -d /run/lab -s /bin/sh -p '*' visitor", "ansible_user": "visitor"},
         "nosudo: not root, and sudo does not work without a password",
     ),
     "headless": (NATIVE, "kernel 6.12.0-elsewhere has no headers: neither /lib/modules/"),
@@ -278,7 +275,7 @@ UNFIT: dict[str, tuple[dict[str, Any], str]] = {
     "older": (
         {
             "prepare": "mkdir /var/lib/twoway; "
-            "echo '{\"schema\": 0}' > /var/lib/twoway/deployment.json",
+            "echo '{\"schema\": 0}' > /var/lib/twoway/deployment.json"
         },
         "older: has an older deployment of twoway (record 0, this is 1)",
     ),

@@ -94,10 +94,7 @@ def test_match_writes_a_row_per_packet(
 
 @pytest.mark.parametrize(
     ("source", "first", "last", "sentence"),
-    [
-        ("10.0.1.9", 0, 60, "no common connection"),
-        ("10.0.1.2", 30, 60, "do not overlap"),
-    ],
+    [("10.0.1.9", 0, 60, "no common connection"), ("10.0.1.2", 30, 60, "do not overlap")],
 )
 def test_nothing_in_common(  # noqa: PLR0917 - what each case is
     write: Write,

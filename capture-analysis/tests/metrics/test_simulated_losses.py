@@ -70,10 +70,7 @@ def test_fair_queues_keep_a_small_window_from_waiting() -> None:
     In a FIFO of the same size it waits for the whole queue.
     """
     longest = []
-    for link in (
-        Link(1e7, fair=FairQueues(5_000_000)),
-        Link(1e7, buffer_bytes=150_000),
-    ):
+    for link in (Link(1e7, fair=FairQueues(5_000_000)), Link(1e7, buffer_bytes=150_000)):
         wide = Connection(window=WIDE, announced=WIDE, segments=3000, avoids=True, hidden=True)
         small = Connection(announced=1, segments=200)
         simulation = Simulation((link, Link(1e9)), [small, wide], "far").run()

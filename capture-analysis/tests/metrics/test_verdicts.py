@@ -5,12 +5,7 @@ import pytest
 from capture_analysis.commands import flows
 from capture_analysis.facts.delivered import MOST_UTILISATION
 from capture_analysis.facts.facts import Evidence, Facts
-from capture_analysis.metrics.compression_verdict import (
-    BUNCHED,
-    BUNCHED_IN_TICKS,
-    FEW,
-    Shares,
-)
+from capture_analysis.metrics.compression_verdict import BUNCHED, BUNCHED_IN_TICKS, FEW, Shares
 from capture_analysis.metrics.compression_verdict import verdict as judged
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.document import document

@@ -55,10 +55,7 @@ def test_each_connection_has_its_cause(connections: Connections) -> None:
     ],
 )
 def test_no_cause_without_the_other_direction(
-    capture: Path,
-    kept: Callable[[Packets], Packets],
-    why: str,
-    monkeypatch: pytest.MonkeyPatch,
+    capture: Path, kept: Callable[[Packets], Packets], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the other direction, or without times, no stall has a cause, and a limit says why."""
     whole = Capture(capture)

@@ -51,9 +51,7 @@ def payloads(folder: Path, *frames: Packet, **settings: int) -> list[int]:
     snap_bytes=st.integers(54, 400),
 )
 def test_any_tcp(
-    tmp_path_factory: pytest.TempPathFactory,
-    sent: list[tuple[int, int, int, int]],
-    snap_bytes: int,
+    tmp_path_factory: pytest.TempPathFactory, sent: list[tuple[int, int, int, int]], snap_bytes: int
 ) -> None:
     """Any time, size, sequence number and snapshot length is read as it was written."""
     frames = [(t, tcp_frame(size, seq=seq, ip_id=number)) for t, size, seq, number in sent]
@@ -273,10 +271,7 @@ def test_block_size_changes_nothing(
             built.section() + built.interface() + built.simple(b""),
             "1 frame without a time, left out",
         ),
-        (
-            pcap([(2, tcp_frame()), (1, tcp_frame())]),
-            "1 packet with an earlier time",
-        ),
+        (pcap([(2, tcp_frame()), (1, tcp_frame())]), "1 packet with an earlier time"),
         (
             built.pcap([built.ethernet(built.ipv4(built.tcp(b"\2\xff")))]),
             "1 packet with TCP options that end too early",

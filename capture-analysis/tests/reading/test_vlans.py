@@ -38,10 +38,7 @@ def back(tags: Tags = (), seq: int = 1, ack: int = 0, flags: int = ACK) -> bytes
 
 def exchange(out: Tags, home: Tags, isn: int, segments: int = 2) -> list[bytes]:
     """Make a connection with its handshake, and tags per direction; ISNs are isn and 2 isn."""
-    frames = [
-        there(out, isn, flags=SYN),
-        back(home, 2 * isn, isn + 1, SYN | ACK),
-    ]
+    frames = [there(out, isn, flags=SYN), back(home, 2 * isn, isn + 1, SYN | ACK)]
     for k in range(segments):
         sent = isn + 1 + 10 * k
         frames += [there(out, sent, 2 * isn + 1), back(home, 2 * isn + 1, sent + 10)]
@@ -59,8 +56,7 @@ def alternating(*talks: Sequence[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [((5,), (6,)), ((5,), ()), ((5, 7), (6, 7)), ((5, 7), (5, 8)), ((5, 7), (7,))],
+    ("one", "other"), [((5,), (6,)), ((5,), ()), ((5, 7), (6, 7)), ((5, 7), (5, 8)), ((5, 7), (7,))]
 )
 def test_different_vlans(one: Tags, other: Tags) -> None:
     """Connections between the same ends are two if a VLAN tag differs."""

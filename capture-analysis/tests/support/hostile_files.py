@@ -119,12 +119,7 @@ def files() -> Iterator[Hostile]:
     yield Hostile("cut off", lambda: _classic(record[:7]), 10, "inside record 11")
     for length in (0, 4, 8, 13, HUGE, HUGE & ~3):
         block = struct.pack("<III", 6, length, length)
-        yield Hostile(
-            f"block of {length}",
-            partial(_blocks, block),
-            10,
-            "the rest was not read",
-        )
+        yield Hostile(f"block of {length}", partial(_blocks, block), 10, "the rest was not read")
     lies = struct.pack("<II5II", 6, 32, 0, 0, 0, HUGE, HUGE, 32)
     yield Hostile("block smaller than its packet", lambda: _blocks(lies), 10, "contradict")
     stray = struct.pack("<II5II", 6, 32, 77, 0, 0, 0, 0, 32)

@@ -19,16 +19,7 @@ from measured_captures import ColumnCapture, values
 from simulated_controls import Bbr, Cubic
 from simulated_path import Link, Place, Simulation
 from simulated_queues import Codel, FairQueues
-from truth_corpus import (
-    KINDS,
-    PLACES,
-    Plan,
-    Random,
-    _connections,
-    _links,
-    _pipe,
-    bulk,
-)
+from truth_corpus import KINDS, PLACES, Plan, Random, _connections, _links, _pipe, bulk
 
 # With fewer segments the analysis may leave the cause open.
 LEAST_SEGMENTS = 100
@@ -75,10 +66,7 @@ def truth(simulation: Simulation, number: int) -> tuple[str, ...]:
     held = float(np.maximum(np.diff(acks.seen_ns) - np.diff(acks.sent_ns), 0).sum()) / whole
     if simulation.place == "near" and each.tick_ns and "congestion window" in shares:
         held = min(held, shares["congestion window"])
-        shares |= {
-            "ACK compression": held,
-            "congestion window": shares["congestion window"] - held,
-        }
+        shares |= {"ACK compression": held, "congestion window": shares["congestion window"] - held}
     most = max(shares.values(), default=0)
     near = sorted((c for c, s in shares.items() if s >= most - EITHER), key=lambda c: -shares[c])
     link, other = simulation.links[each.sender], simulation.links[1 - each.sender]

@@ -403,10 +403,7 @@ def bus() -> None:
     expect(
         "causes",
         [(r.cause, r.from_slots, r.to_slots) for r in rows],
-        [
-            ("reclaimed", 16, 8),
-            ("granted", 8, 16),
-        ],
+        [("reclaimed", 16, 8), ("granted", 8, 16)],
     )
     changes = [(0, 16), *((row.time_ns, row.to_slots) for row in rows)]
     ends = {
@@ -417,9 +414,7 @@ def bus() -> None:
     expect(
         "pool",
         [(p["pool"], p["slots"], p["used"], p["channels"]) for p in shown],
-        [
-            ("bus", 20, 20, 2),
-        ],
+        [("bus", 20, 20, 2)],
     )
 
 

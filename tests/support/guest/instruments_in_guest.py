@@ -34,10 +34,7 @@ REFUSED = {
 
 # Instruments that are closed early, as by a runner that fails.
 LATER = 2**62
-LEFT = (
-    "tap lo in 96 /tmp/left.pcap",
-    f"sample {LATER} {LATER + 1} 1 1 /tmp",
-)
+LEFT = ("tap lo in 96 /tmp/left.pcap", f"sample {LATER} {LATER + 1} 1 1 /tmp")
 
 
 def leave(lines: Iterable[str]) -> None:

@@ -10,13 +10,7 @@ from support.deep_folders import nested
 
 from twoway.backends import uml
 from twoway.backends.guest_files import remove_special_files
-from twoway.backends.sandbox import (
-    PROGRESS_FILE,
-    _judge,
-    guest_error,
-    guest_status,
-    read_progress,
-)
+from twoway.backends.sandbox import PROGRESS_FILE, _judge, guest_error, guest_status, read_progress
 from twoway.contract.folders import disk_bytes, remove_folder
 from twoway.errors import RunError
 from twoway.progress import RunClock

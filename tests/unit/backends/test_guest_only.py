@@ -79,10 +79,7 @@ def test_each_switch_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "field"),
-    [
-        ({"capture": "kernel"}, "capture"),
-        ({"observe": {"sampler": "kernel"}}, "observe.sampler"),
-    ],
+    [({"capture": "kernel"}, "capture"), ({"observe": {"sampler": "kernel"}}, "observe.sampler")],
 )
 def test_a_backend_without_instruments_says_so(
     tmp_path: Path, wanted: dict[str, Any], field: str

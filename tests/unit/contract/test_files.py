@@ -164,9 +164,6 @@ def test_an_error_names_the_file(tmp_path: Path) -> None:
     ):
         file.write(b"x")
     assert told.value.filename == str(tmp_path / "index.html")
-    with (
-        pytest.raises(OSError, match=r"none'$"),
-        written_aside(tmp_path / "none/page.html"),
-    ):
+    with pytest.raises(OSError, match=r"none'$"), written_aside(tmp_path / "none/page.html"):
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["index.html"]

@@ -100,11 +100,7 @@ def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
             "column 'down_mbps': unknown; there are time_s",
         ),
         (TABLE.replace("rate_kbit", "rate"), {}, "column 'rate': unknown; write its unit: rate_bi"),
-        (
-            TABLE.replace("rate_kbit", "rte_kbit"),
-            {},
-            "column 'rte_kbit': unknown; did you mean",
-        ),
+        (TABLE.replace("rate_kbit", "rte_kbit"), {}, "column 'rte_kbit': unknown; did you mean"),
         (TABLE.replace("time_ms", "delay_ms"), {}, "must have one column for time: direction, "),
         (TABLE.replace("rate_kbit", "delay_ms"), {}, "must have one column for delay: direction"),
         (TABLE.replace("000.001", "000.0001"), {}, "line 3: delay_us: is finer than ns, bit/s, a"),

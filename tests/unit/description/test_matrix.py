@@ -82,10 +82,7 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
             {"matrix": {"x": {"set": ["title"], "to": ["a", "b" * 300]}}},
             f"matrix: a point's name must have at most 180 characters, got 302: x={'b' * 78}",
         ),
-        (
-            {"matrix": {"a": DELAY, "b": DELAY}},
-            "matrix: profile.forward.delay_ms is set twice",
-        ),
+        ({"matrix": {"a": DELAY, "b": DELAY}}, "matrix: profile.forward.delay_ms is set twice"),
         (
             {"matrix": {"window": {**WINDOW, "to": [4, 0]}}},
             "point window=0: flows.0.window_packets: must be greater than or equal to 1, got 0",
@@ -114,10 +111,7 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
             {"figures": [{"y": "goodputs", "x": "rtt_p95"}]},
             'point window=4,delay=0.8: figures.0.y: no metric "goodputs"; did you mean "goodput"?',
         ),
-        (
-            {"figures": [{"y": "goodput", "x": "rtt_p95.left"}]},
-            "figures.0.x: must be",
-        ),
+        ({"figures": [{"y": "goodput", "x": "rtt_p95.left"}]}, "figures.0.x: must be"),
         (
             {"figures": [{"y": "goodput", "x": "rtt_p95", "for_each": "buffer"}]},
             'point window=4,delay=0.8: figures.0.for_each: no axis "buffer" in matrix',

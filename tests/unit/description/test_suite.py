@@ -359,10 +359,7 @@ def test_a_quick_suite_has_three_seeds_a_cell(monkeypatch: pytest.MonkeyPatch) -
     """Three runs a cell are the default below two minutes, with one more control than columns."""
     assert {
         name: usual_seeds(load_suite(name)) for name in ("bbr", "quic", "quick", "share", "ecn")
-    } == {
-        **dict.fromkeys(("quic", "quick", "share", "ecn")),
-        "bbr": 3,
-    }
+    } == {**dict.fromkeys(("quic", "quick", "share", "ecn")), "bbr": 3}
     quick = load_suite("quick")
     for cost_s, seeds in ((59, 3), (60, None)):  # three columns and one more, three times, on two
         monkeypatch.setattr("twoway.description.suite._COST_S", {"quick": cost_s, "switch": 1})

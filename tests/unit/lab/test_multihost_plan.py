@@ -100,10 +100,7 @@ def test_links_within_a_machine(point: Point) -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "nobody": (
-        {"right": None},
-        "small: no machine plays h2; the topology has h1, h2, r1, r2",
-    ),
+    "nobody": ({"right": None}, "small: no machine plays h2; the topology has h1, h2, r1, r2"),
     "both": (
         {"other": {"nodes": ["h2"], "links": {"h2-eth0": "enp1s0"}}},
         "small: right and other both play h2",
@@ -277,10 +274,7 @@ def elsewhere(port: int, *, there_s: float, back_s: float) -> Iterator[int]:
 @pytest.mark.parametrize(("there_s", "back_s"), [(0, 0), (0.003, 0), (0, 0.003)])
 def test_a_skewed_clock(there_s: float, back_s: float) -> None:
     """The offset's error is within its bound, however much longer one direction takes."""
-    with (
-        responder() as (port, _),
-        elsewhere(port, there_s=there_s, back_s=back_s) as port_there,
-    ):
+    with responder() as (port, _), elsewhere(port, there_s=there_s, back_s=back_s) as port_there:
         measured = ask(HERE, port_there, questions=20, session=SESSION)
     assert abs(measured.offset_ns - SKEW_NS) <= measured.uncertainty_ns
     assert measured.uncertainty_ns >= (there_s + back_s) * 1e9 / 2

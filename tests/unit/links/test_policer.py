@@ -45,7 +45,7 @@ def test_tc_is_told() -> None:
         (
             {"policer": {"rate_mbit": 0.001, "burst_bytes": 40_000}},
             ".policer.burst_bytes: at most 274 s of tokens (34250), got 40000",
-        ),
+        )
     ],
 )
 def test_unmeasurable_policer_is_refused(fields: dict[str, Any], sentence: str) -> None:

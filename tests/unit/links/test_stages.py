@@ -70,12 +70,7 @@ def test_pairs_stand_together_or_not(pair: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("names", "sentences"),
     [
-        (
-            ["aqm", "ack_queue", "dtm"],
-            [
-                ".ack_queue: a link has one queue; got 'own'",
-            ],
-        ),
+        (["aqm", "ack_queue", "dtm"], [".ack_queue: a link has one queue; got 'own'"]),
         (
             ["ack_queue", "impairments"],
             [".impairments: ack_queue uses the delay's netem in another way"],

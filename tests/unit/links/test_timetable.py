@@ -224,10 +224,7 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
         ({"opportunities": [[4, 1], [4, 1]]}, ".rate.opportunities.1: must be later than"),
         ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: not allowed with grants"),
         ({"mahimahi": "none"}, ".rate.mahimahi: none: No such file or directory"),
-        (
-            {"mahimahi": "/etc/passwd"},
-            "/etc/passwd: is not below the",
-        ),
+        ({"mahimahi": "/etc/passwd"}, "/etc/passwd: is not below the"),
     ],
 )
 def test_contradictory_rate_names_its_field(

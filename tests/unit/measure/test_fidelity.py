@@ -264,12 +264,7 @@ def test_hole_is_not_received(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("left_us", "holds"),
-    [
-        (27_500.001, True),
-        (27_499.999, True),
-        (27_500.002, False),
-        (27_499.998, False),
-    ],
+    [(27_500.001, True), (27_499.999, True), (27_500.002, False), (27_499.998, False)],
 )
 def test_departures_to_the_nanosecond(tmp_path: Path, left_us: float, holds: bool) -> None:
     """Transmission times are cut to whole ns, so a departure may be off by 1 ns, but not by 2."""

@@ -231,8 +231,7 @@ def test_decisions_on_a_clock_that_goes_on(channel: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"shift_up": 2}, {"shift_down": 2}, {"rounding": "up"}, {"margin_slots": 1.25}],
+    "changed", [{"shift_up": 2}, {"shift_down": 2}, {"rounding": "up"}, {"margin_slots": 1.25}]
 )
 def test_other_decisions_fail(channel: Path, changed: dict[str, Any]) -> None:
     """Decisions that follow another profile fail on a real clock as well."""

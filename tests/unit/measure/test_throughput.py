@@ -188,9 +188,7 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
 def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: list[int]) -> None:
     """Data that a host answers with resets does not count, from its preceding reset on."""
     arriving = packets(
-        time_ns=[10, 20, 25, 30, 40],
-        payload_bytes=[1, 1, 0, 1, 1],
-        flags=[0, 0, FLAG_RST, 0, 0],
+        time_ns=[10, 20, 25, 30, 40], payload_bytes=[1, 1, 0, 1, 1], flags=[0, 0, FLAG_RST, 0, 0]
     )
     answers = packets(time_ns=[10, *refused_ns], flags=[0, *[FLAG_RST] * len(refused_ns)])
     assert before_reset(arriving, answers).data().time_ns.tolist() == received_ns

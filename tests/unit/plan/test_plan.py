@@ -137,12 +137,7 @@ def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
     ("stack", "recovery", "frto", "least"),
     [
         ({}, 1, 2, 200),
-        (
-            {"rack": False, "spurious_timeout_detection": False, "rto_min_ms": 1000},
-            0,
-            0,
-            1000,
-        ),
+        ({"rack": False, "spurious_timeout_detection": False, "rto_min_ms": 1000}, 0, 0, 1000),
     ],
 )
 def test_loss_detection_is_set_and_read_back(

@@ -89,11 +89,7 @@ def test_rows_of_shares_have_a_target() -> None:
             for shown in asked.shows:
                 if shown.metric.startswith(("jain_index", "share_least")):
                     assert isinstance(shown.better, float), (row, shown.metric)
-            fair = re.search(
-                rf"^\| {row} \| half of (the payload|9.7)",
-                PAGES[name],
-                re.MULTILINE,
-            )
+            fair = re.search(rf"^\| {row} \| half of (the payload|9.7)", PAGES[name], re.MULTILINE)
             if fair:
                 assert any(isinstance(shown.better, float) for shown in asked.shows), row
 

@@ -115,12 +115,7 @@ def test_a_target_gets_its_suffix(name: str, run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.flent.gz").is_file()
 
 
-@pytest.mark.parametrize(
-    ("target", "sentence"),
-    [
-        ("gone/series.flent.gz", "gone: no such folder"),
-    ],
-)
+@pytest.mark.parametrize(("target", "sentence"), [("gone/series.flent.gz", "gone: no such folder")])
 def test_a_target_that_cannot_be(target: str, sentence: str, run: Path, tmp_path: Path) -> None:
     """A target in no folder is refused, and nothing is written."""
     done = twoway("export", run, "--format", "flent", "--to", tmp_path / target)

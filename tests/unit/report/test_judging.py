@@ -20,14 +20,7 @@ from support.synthetic_run import (
 from twoway.contract.judge import Verdict, judge, mark_verdict
 from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.statements import Bounds
-from twoway.contract.verdicts import (
-    BAD,
-    GOOD,
-    TELLS_LITTLE,
-    VERDICTS,
-    Verdicts,
-    row_in_words,
-)
+from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE, VERDICTS, Verdicts, row_in_words
 from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -528,11 +521,7 @@ MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), pre
             GOOD,
             "1 prediction: pass; 1 finding: not as stated",
         ),
-        (
-            {"claims": (claim(PEAK, 9, differs=DIFFERS),)},
-            GOOD,
-            "1 claim: differs, unexplained",
-        ),
+        ({"claims": (claim(PEAK, 9, differs=DIFFERS),)}, GOOD, "1 claim: differs, unexplained"),
         (
             {"predictions": (MET,), "fidelity": (check(Verdict.PASS), check(Verdict.FAIL))},
             BAD,

@@ -83,12 +83,7 @@ def test_the_table_of_a_sweep_has_quantiles() -> None:
     rows = [(each.experiment.id, each, m) for each, m in zip(seeds, metrics, strict=True)]
     lines = sweep_table([*rows, ("b", run({}, {}, "b"), metrics[2])])
     goodputs = {line.split("  ")[0]: line.split()[-7] for line in lines[1:] if "first" in line}
-    assert goodputs == {
-        "a, least of 3": "1",
-        "a, median of 3": "2",
-        "a, most of 3": "4",
-        "b": "4",
-    }
+    assert goodputs == {"a, least of 3": "1", "a, median of 3": "2", "a, most of 3": "4", "b": "4"}
     assert list(summarise_runs(metrics)) == [
         "least",
         "lower quartile",

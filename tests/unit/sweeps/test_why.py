@@ -53,25 +53,10 @@ def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0) -> Answer:
     [
         (
             _answer(_event(0, 1, 1.8), _event(1, 1, -0.3), left_out=2, elsewhere=3),
-            [
-                SINGLE,
-                "2 more events were not tried.",
-                ELSEWHERE,
-            ],
+            [SINGLE, "2 more events were not tried.", ELSEWHERE],
         ),
-        (
-            _answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, 0.1)),
-            [
-                BURST,
-                INTERACT,
-            ],
-        ),
-        (
-            _answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, None, problem="no")),
-            [
-                BURST,
-            ],
-        ),
+        (_answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, 0.1)), [BURST, INTERACT]),
+        (_answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, None, problem="no")), [BURST]),
         (_answer(_event(0, 1, 0)), ["No single event changes goodput.download, 4.3 Mbit/s."]),
         (_answer(), ["No event of this run can be averted."]),
     ],
