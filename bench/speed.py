@@ -1,8 +1,5 @@
 """`make bench`: the speed of twoway on this machine; medians of several runs.
 
-The costs of our kernel modules and of the kernel's own come first, in nanoseconds per packet
-through a qdisc and per acknowledgement to a congestion control (module_costs.py).
-
 Speeds are simulated seconds per wall second, with all captures: over the guest's whole life, boot
 and set-up included, and for the traffic alone (the difference of a longer and a shorter run).
 
@@ -20,7 +17,6 @@ from typing import Any
 
 import yaml
 from machine import machine
-from module_costs import show_module_costs
 from timed_runs import (
     ROUNDS,
     experiment_of,
@@ -40,7 +36,6 @@ SWEPT_POINTS = 8
 def main() -> int:
     """Measure and print one line per figure."""
     print(f"{machine()}, medians of {ROUNDS}")
-    show_module_costs()
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
         folder = Path(scratch)
         walls, firsts = zip(*(_timed_run(folder) for _ in range(ROUNDS)), strict=True)

@@ -3,7 +3,6 @@
 A word in braces is replaced: {pool} by a pool's name, others by the number of a change.
 """
 
-MAX_SLOTS = 65535
 # A channel with its own link at the root of a device, of about 100 Mbit/s.
 ALONE = (
     "dtm slots 200 limit 300",
@@ -73,22 +72,3 @@ def rising(place: str) -> list[str]:
     received = RECEIVED if place != "nlmon" else ()
     slotless = ("slot_seconds",) if place in ("medium", "timetable") else ()
     return [name for name in (*received, *COUNTERS) if name not in slotless]
-
-
-def bench_options(allocator: str, phase: str, channels: int) -> str:
-    """Return options of channels of the pool "bench", for packets of 60 bytes.
-
-    The channels have all slots and packets of one byte. If packets should wait, they have one slot
-    each instead, at which a packet with its overhead takes 5 ms, or 17 ms if there are many.
-    """
-    slots = bench_pool_slots(phase, channels) // channels
-    overhead = (1024 if channels >= 100 else 260) if phase == "wait" else -64
-    return (
-        f"dtm slots {slots} min {slots} limit 10 overhead {overhead}"
-        f" pool bench allocator {allocator}"
-    )
-
-
-def bench_pool_slots(phase: str, channels: int) -> int:
-    """Return the number of slots of the benchmark's pool."""
-    return channels if phase == "wait" else MAX_SLOTS // channels * channels
