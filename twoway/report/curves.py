@@ -71,6 +71,17 @@ class _Value(NamedTuple):
     letter: str = ""
 
 
+# Units by the last part of a field's or an axis's name.
+_UNITS = {
+    "bdp": "BDP",
+    "bytes": "bytes",
+    "mbit": "Mbit/s",
+    "ms": "ms",
+    "packets": "packets",
+    "percent": "%",
+    "s": "s",
+    "us": "µs",
+}
 # The caption's words for the lines that `_said` returns.
 LEGEND = (
     "Lines with dots are measured, dashed ones computed for our parameters, crosses printed in the "
@@ -139,8 +150,7 @@ def measured_curves(
                 _Value(result, metric, found.unit, "", "marked", found.value)
                 for metric, found in metrics_of(result.metrics, family).items()
             ]
-    opens = "; a click opens it" if link else ""
-    return _drawn(experiment, families, f"Each dot is a run{opens}.", link)
+    return _drawn(experiment, families, "Each dot is a run.", link)
 
 
 def scatters(experiment: Experiment, link: Callable[[Result], str]) -> list[Figure]:
@@ -184,7 +194,7 @@ def _scatter(
     return Figure(
         "-".join(filter(None, [experiment.id, asked.y, "against", asked.x, value])),
         f"{asked.y.replace('_', ' ')} against {asked.x.replace('_', ' ')}{where}",
-        "Each dot is a run; a click opens it.",
+        "Each dot is a run.",
         _unit(asked.x, units[asked.x]),
         _unit(asked.y, units[asked.y]),
         lines,
@@ -205,7 +215,7 @@ def _drawn(
             f"{experiment.id}-{family}",
             f"{family.replace('_', ' ')} against {axis}",
             caption,
-            axis_label(axis),
+            axis_label(experiment, axis),
             _unit(family, found[0].unit),
             list(_lines(experiment, axis, found, link)),
             log_x=is_logarithmic(experiment, axis),
@@ -338,9 +348,21 @@ def _name(metric: str, result: Result, axis: str) -> str:
     return ", ".join([metric.partition(".")[2] or metric, *others])
 
 
-def axis_label(axis: str) -> str:
-    """Label an axis by its name; the runs of a table need no label."""
-    return "" if axis == RUN else axis
+def axis_label(experiment: Experiment, axis: str) -> str:
+    """Label an axis by its name, with the unit at its end or that of the field with its values.
+
+    The runs of a table need no label.
+    """
+    if axis == RUN or axis not in experiment.said.matrix:
+        return "" if axis == RUN else axis
+    name, underscore, end = axis.rpartition("_")
+    asked = experiment.said.matrix[axis]
+    if end not in _UNITS and not isinstance(asked.to, dict):
+        name, underscore = axis, "_"
+        end = asked.set[0].rpartition("_")[2] if asked.set else ""
+    if end not in _UNITS:
+        return axis.replace("_", " ")
+    return name.replace("_", " ") + ", " * bool(underscore) + _UNITS[end]
 
 
 def axis_names(experiment: Experiment, axis: str) -> tuple[str, ...]:

@@ -127,11 +127,23 @@ def _save(experiment: Experiment, figures: list[Figure], folder: Path, how: Prin
             ) from error
         raise
     captions = (
-        latex_figure(each.id, f"{each.title}. {each.caption} {conditions}; {how.command}.")
-        for each in figures
+        (f"{each.title}. {_formulas(experiment, each)}{each.caption}", each.id) for each in figures
     )
-    (folder / CAPTIONS).write_text("\n".join(captions), "utf-8")
+    made = f"{conditions}; {how.command}."
+    tex = "\n".join(latex_figure(name, f"{caption} {made}") for caption, name in captions)
+    (folder / CAPTIONS).write_text(tex, "utf-8")
     return [*paths, *save_numbers(figures, folder), folder / CAPTIONS]
+
+
+def _formulas(experiment: Experiment, figure: Figure) -> str:
+    """Define the metrics of a figure that the experiment's file derives."""
+    labels = (figure.x_label, figure.y_label, *(each.name for each in figure.lines))
+    shown = {each.partition(",")[0] for each in labels}
+    return "".join(
+        f"{name} is {each.formula}{f' ({each.meaning})' if each.meaning else ''}. "
+        for name, each in experiment.said.metrics.items()
+        if {name, name.replace("_", " ")} & shown
+    )
 
 
 def _conditions(experiment: Experiment) -> str:
@@ -139,10 +151,12 @@ def _conditions(experiment: Experiment) -> str:
     runs = experiment.results
     first = runs[0]
     identities = sorted(each.manifest.identity for each in runs)
-    of = f"twoway {experiment.id if len(runs) > 1 else first.id}"
+    of = f"Experiment {experiment.id if len(runs) > 1 else first.id}"
     where = f"Linux {first.metrics.kernel}, {first.metrics.clock_source} time"
     seeds = experiment.axes.get(SEED) or [str(first.manifest.experiment.seed)]
-    where += f", seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
+    whole = len(seeds) > 2 and int(seeds[-1]) - int(seeds[0]) == len(seeds) - 1
+    listed = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(seeds)
+    where += f", seed{'s' * (len(seeds) > 1)} {listed}"
     if len(runs) == 1:
         return f"{of}, {where}, run {first.manifest.run}, identity {identities[0]}"
     digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:_SHORT]

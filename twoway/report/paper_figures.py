@@ -241,7 +241,8 @@ def _drawn(
         axis = asked.across or RUN
         y_label, lines = said_lines(shown, axis, asked.metrics, link)
         figure = Figure(
-            *(asked.id, "", "", axis_label(axis), y_label, []), x_names=axis_names(shown, axis)
+            *(asked.id, "", "", axis_label(shown, axis), y_label, []),
+            x_names=axis_names(shown, axis),
         )
     if not figure:
         return None

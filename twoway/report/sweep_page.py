@@ -6,6 +6,8 @@ from os.path import relpath
 from pathlib import Path
 from types import MappingProxyType
 
+from capture_analysis.pictures.figure import Figure
+
 from twoway.contract.expression import Derived, with_derived
 from twoway.contract.statements import label
 from twoway.contract.verdicts import points_in_words
@@ -115,7 +117,7 @@ def _write(
     pages.write(
         folder / PAGE,
         "sweep.html.j2",
-        scatters(experiment, link) + list(figures.values()),
+        _once(scatters(experiment, link) + list(figures.values())),
         experiment=experiment,
         link=link,
         label=label,
@@ -130,6 +132,15 @@ def _write(
         spreads=_spreads(experiment, list(_shown(units_of(table), figures))),
     )
     return folder / PAGE
+
+
+def _once(figures: list[Figure]) -> list[Figure]:
+    """Leave out captions that repeat the one before."""
+    before = ["", *(each.caption for each in figures)]
+    return [
+        replace(each, caption="") if each.caption == above else each
+        for each, above in zip(figures, before, strict=False)
+    ]
 
 
 def _spreads(experiment: Experiment, names: Sequence[str]) -> list[tuple[str, str, Spread]]:

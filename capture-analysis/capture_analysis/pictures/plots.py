@@ -18,6 +18,8 @@ from capture_analysis.pictures.palette import COLOURS
 from capture_analysis.pictures.thinning import SMALL, thin_line
 
 _DPI = 160
+# Points up to which each is drawn hollow, as on a page.
+_FEW = 100
 # The names of an axis fit side by side if they have at most this number of letters together.
 _NAMES_IN_A_ROW = 80
 # Text stays text in an SVG, and equal figures give equal files.
@@ -197,7 +199,10 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
         case "marked":
             axes.plot(line.x, line.y, ".-", linewidth=width, **look)
         case "points":
-            axes.plot(line.x, line.y, ".", markersize=0.6 * size, **look)
+            # Few are hollow: a bar behind them is seen, and so are points of equal values.
+            few = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 0.5}
+            look |= few if len(line.x) <= _FEW else {"marker": "."}
+            axes.plot(line.x, line.y, linestyle="", markersize=0.6 * size, **look)
         case "crosses":
             axes.plot(line.x, line.y, "x", **look)
         case "letters":

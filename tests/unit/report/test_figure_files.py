@@ -36,6 +36,11 @@ def test_a_sweep_is_written_for_a_paper(tmp_path: Path) -> None:
     caption = (into / "figures.tex").read_text()
     assert "seed 1, 6 runs, identities' digest" in caption
     assert r"twoway figures swept." in caption
+    head, row = (into / "swept-efficiency.csv").read_text().splitlines()[:2]
+    assert (head, row) == (
+        'line,look,"window, packets",efficiency,to',
+        '"first, acks every-segment",marked,4.0,8.8,',
+    )
     assert r"16 & every-segment & - & - \\" in (into / "answer.tex").read_text()
     assert "| 4 | delayed | 4.4 | 4.4 |" in (into / "answer.md").read_text()
 

@@ -107,7 +107,7 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
     """A family of metrics is a figure over the longest axis, without undefined points."""
     _, swept = read_results(folders)
     (figure,) = curves(swept)
-    assert figure.x_label == "window"
+    assert figure.x_label == "window, packets"
     lines = {line.name: line for line in figure.lines if line.name}
     of = "first, acks delayed, "
     assert lines[f"{of}measured"].x.tolist() == WINDOWS

@@ -15,7 +15,7 @@ from twoway.contract.expression import Derived
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.errors import UsageError
 from twoway.manifest import MANIFEST, SEED, read_manifest
-from twoway.report.curves import measured_curves
+from twoway.report.curves import axis_label, measured_curves
 from twoway.report.report import analyse_run
 from twoway.report.results import Experiment, Result, read_results
 from twoway.report.sweep_answer import answer_of, answer_tables
@@ -131,6 +131,28 @@ def test_a_sentence_says_no_more_than_its_draws(
     by_chance = low == [0.3, 0.6, 0.5]
     assert ("which these seeds do not tell from chance (95 %)" in sentence) == by_chance
     assert (None in low) == sentence.endswith("means of 2 to 3 seeds.")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "values", "text"),
+    [
+        ("bdp", "profile.forward.queue_packets", {"0.5": 17}, "BDP"),
+        ("buffer_bdp", "profile.forward.queue_packets", {"0.5": 17}, "buffer, BDP"),
+        ("buffer", "profile.forward.queue_packets", [17], "buffer, packets"),
+        ("long_buffer", "profile.forward.queue_packets", {"1": 1}, "long buffer"),
+        ("control", "flows.up.congestion", ["bbr"], "control"),
+    ],
+)
+def test_an_axis_is_labelled_with_its_unit(
+    tmp_path: Path, name: str, field: str, values: object, text: str
+) -> None:
+    """The unit is at the end of the axis's name, or, of plain values, that of their field."""
+    first = swept(tmp_path).results[0]
+    matrix = {name: {"set": [field], "to": values}}
+    said = first.manifest.experiment
+    said = type(said).model_validate(said.model_dump() | {"matrix": matrix})
+    labelled = replace(first, manifest=first.manifest.model_copy(update={"experiment": said}))
+    assert axis_label(Experiment("swept", (labelled,)), name) == text
 
 
 def test_a_line_that_ends_level_falls(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 (() => {
   const SMALL = 2000; // a trace with no more points in sight is drawn whole
   const MARKERS = 1200; // each is an element of the page, unlike a line's points
-  const FEW = 100; // points up to which each is drawn large
+  const FEW = 100; // points up to which each is drawn large and hollow
   const CELL = 3; // px: of the points in a square of this size one is drawn
   const MARGIN = 0.03; // around all points, as a share of their range
   const FINEST = 1e-12; // of its ends, is the least range of an axis: a ns in 1000 s
@@ -207,7 +207,7 @@
       ctx.fill(path);
     } else {
       PATHS[trace.style](path, at, dot);
-      if (trace.style === "points") ctx.fill(path);
+      if (trace.style === "points" && !few) ctx.fill(path);
       else ctx.stroke(path);
       if (trace.style !== "marked") return;
       const marks = new Path2D();
