@@ -53,12 +53,22 @@ _NOT_HERE = {
     **dict.fromkeys(
         ("ack_filter", "diffserv", "atm"), "`queue: {tc: cake WORDS}` takes cake's options"
     ),
+    **dict.fromkeys(
+        ("nodelay", "TCP_NODELAY", "notsent_lowat_bytes", "max_pacing_rate_mbit"),
+        "`socket: {nodelay: true}` of a flow has options of its socket, with names of their own",
+    ),
     "dscp": "`socket: {dscp: 46}` of a flow and `datagrams` have it, and `queue: {tc: WORDS}` "
     "sorts by it",
+    "tos": "`dscp` has its upper six bits",
     "qdiscs": "hosts.NAME.qdisc and routers.NAME.qdisc name them",
     "sysctls": "stack.sysctls has those of all hosts, hosts.NAME.stack.sysctls those of one",
-    "mtu": "mtu_bytes is a direction's own MTU, and stack.mtu_bytes that of all interfaces",
+    **dict.fromkeys(
+        ("mtu", "mtu_bytes"),
+        "mtu_bytes is a direction's own MTU, and stack.mtu_bytes that of all interfaces",
+    ),
 }
+# The fields that have a schedule, by the field with one value.
+_SCHEDULED = {"rate_mbit": "rate", "delay_ms": "delay", "queue_packets": "queue_limit"}
 
 # Parts of an error's place that name a member of a union, not a field.
 _OF_UNION = re.compile(
@@ -408,8 +418,10 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
             messages = [demand(each) for each in details]
             others = [message.removeprefix("must be ") for message in messages[1:]]
             said = " or ".join(dict.fromkeys([messages[0], *others]))
-            given = first["input"]
+            given, field = first["input"], str(first["loc"][-1])
             why = _NOT_HERE.get(given) if isinstance(given, str) else None
+            if isinstance(given, dict) and field in _SCHEDULED:
+                why = f"{_SCHEDULED[field]} has a schedule"
             lacks = f"; {why} (docs/limits.md)" if why else ""
             return f": {said}, got {show_text(repr(given))}{lacks}"
 

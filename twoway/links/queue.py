@@ -1,9 +1,11 @@
 """A queue in tc's own words: any qdisc of the kernel, or a tree of them, inside any shaper."""
 
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field
 
 from twoway.links.element import Link, ManagedQueue, Setting
-from twoway.links.tc_words import TcWords
+from twoway.links.tc_words import TcWords, in_words
 
 
 class TcQueue(TcWords, ManagedQueue):
@@ -15,6 +17,12 @@ class TcQueue(TcWords, ManagedQueue):
         "any qdisc of the guest's kernel, or a tree of qdiscs, classes and filters, in tc's own "
         "words; its own limit holds, and not queue_packets. HTB keeps a rate_mbit outside"
     )
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field; a string is tc's words."""
+        words = BeforeValidator(in_words, json_schema_input_type=cls | str)
+        return Annotated[cls | None, words], Field(default=None, description=cls.DESCRIPTION)
 
     @property
     def name(self) -> str:

@@ -33,6 +33,8 @@ def _lines(given: object) -> object:
 
 def _checked(given: str) -> str:
     first, *inside = given.strip().splitlines() or [""]
+    if first.split(" ")[0] in ("tc", "qdisc"):
+        raise ValueError("must begin with a qdisc's name, without `tc qdisc add dev ...`")
     if not _FIRST.fullmatch(first):
         raise ValueError("must be words of tc: a qdisc and its options")
     for number, line in enumerate(inside, start=2):
@@ -102,17 +104,20 @@ class TcWords(Model):
             there = kernel_has("CLS" if what == "filter" else "SCH")
             if kind not in there:
                 noun = "filter" if what == "filter" else "qdisc"
-                others = suggest(kind, there) or f"; it has {', '.join(there)}"
+                others = (
+                    suggest(kind, there) or f"; it has {', '.join(there)}; `kernel: wide` has all"
+                )
                 return f"the guest's kernel has no {noun} {kind}{others}"
         return ""
 
 
-def _in_words(given: object) -> object:
+def in_words(given: object) -> object:
+    """Take a string for the words of a qdisc."""
     return {"tc": given} if isinstance(given, str) else given
 
 
 # A qdisc; one without options may be given by its name alone.
-Qdisc = Annotated[TcWords, BeforeValidator(_in_words, json_schema_input_type=TcWords | str)]
+Qdisc = Annotated[TcWords, BeforeValidator(in_words, json_schema_input_type=TcWords | str)]
 
 
 @cache

@@ -345,6 +345,8 @@ LINES = {"directions": {"forward": LINE, "reverse": LINE}}
             {"aqm": "cake", "ack_filter": True},
             "ack_filter: unknown field; `queue: {tc: cake WORDS}` takes ca",
         ),
+        ({"delay_ms": {"schedule": [[0, 1]]}}, "1]]}; delay has a schedule (docs"),
+        ({"queue_packets": {"schedule": [[0, 1]]}}, "1]]}; queue_limit has a schedule (docs"),
         ({"aqm": "htb"}, "got 'htb'; `queue: {tc: WORDS}` takes tc's own words (do"),
     ],
 )
@@ -357,8 +359,9 @@ def test_effects_that_links_lack(tmp_path: Path, changes: dict[str, Any], proble
 
 
 def test_effects_that_flows_lack(tmp_path: Path) -> None:
-    """MPTCP and DSCP as fields of a flow are refused with the place that has them."""
-    said = _vet(tmp_path, flows=[_flow(mptcp=True, dscp=46)])
+    """MPTCP, DSCP and NODELAY as fields of a flow are refused with the place that has them."""
+    said = _vet(tmp_path, flows=[_flow(mptcp=True, dscp=46, nodelay=True)])
+    assert "flows.0.nodelay: unknown field; `socket: {nodelay: true}` of a flow has opti" in said
     assert "flows.0.mptcp: unknown field; commands in `setup` make it with `kernel: wide`" in said
     assert "flows.0.dscp: unknown field; `socket: {dscp: 46}` of a flow and `datagrams`" in said
 

@@ -81,8 +81,12 @@ def test_a_queue_that_may_hold_packets_is_not_proven(words: str, holds: bool) ->
     ("fields", "problem"),
     [
         (
-            with_queue({"tc": "nosuch limit 100"}),
-            "profile.directions.forward.queue: the guest's kernel has no qdisc nosuch; ",
+            with_queue("hhf limit 100"),
+            "profile.directions.forward.queue: the guest's kernel has no qdisc hhf; ",
+        ),
+        (
+            with_queue("tc qdisc add dev eth0 root sfq"),
+            "profile.directions.forward.queue.tc: must begin with a qdisc's name, without `tc qd",
         ),
         (
             with_queue({"tc": "prio\nqdisc add parent 2:1 fq_codl"}),
