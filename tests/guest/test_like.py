@@ -28,11 +28,37 @@ def test_only_a_capture_near_the_sender_shows_the_path() -> None:
     assert "No data show the rate reverse: twice the throughput of a > b." in assumed
     assert "No round trip shows the queue reverse: 100 packets." in assumed
     assert "No window shows the control of t1, t2: cubic." in assumed
+    guess = replace(there, facts={"bottleneck": 8.0, "segment": 1448}, guessed=True)
+    document, assumed = experiment_like([guess], "guess")
+    assert document["profile"]["directions"]["forward"]["rate_mbit"] == 8
+    assert "The rate forward is guessed from gaps between packets." in assumed
     _, assumed = experiment_like([there] * 15 + [replace(there, start_s=200)], "many")
     assert "The experiment has the 16 transfers with most data at most." in assumed
     assert "The capture's data take 200 s, the run ends at 120 s." in assumed
     with pytest.raises(UsageError, match="near the data's sender"):
         experiment_like([replace(back, forward=True)], "one")
+
+
+def test_an_application_keeps_its_pace(tmp_path: Path) -> None:
+    """A flow that its application limits sends at its rate, and finds no queue, as in its capture.
+
+    Its gaps are the application's, and no guess at the link's rate.
+    """
+    path = {"rate_mbit": 8, "delay_ms": 15, "queue_packets": 100}
+    flow = {"name": "one", "from": "h1", "to": "h2", "congestion": "cubic", "rate_mbit": 1}
+    links = {"directions": {"forward": path, "reverse": path}}
+    document = {**LINUX, "profile": links, "flows": [flow], "duration_s": 2, "warm_up_s": 0}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    capture = run / "pcap/h1-eth0.pcap.zst"
+    done = twoway("like", capture, "--results", "results", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "The application limits t1: a constant rate." in done.stderr
+    found = yaml.safe_load((tmp_path / "like.yml").read_text())
+    assert found["flows"][0]["rate_mbit"] == pytest.approx(1, rel=0.01)
+    rows = {row[1]: row[2:] for row in json.loads(done.stdout)["rows"]}
+    for name, agree in (("goodput", 0.02), ("segments", 0.02), ("rtt_median", 0.2)):
+        theirs, ours = rows[name]
+        assert ours == pytest.approx(theirs, rel=agree)
 
 
 def test_a_capture_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis import scale
+from capture_analysis.facts.facts import Evidence
 from capture_analysis.one_capture.document import directions_in_order, flow
+from capture_analysis.one_capture.limit import MOST_OF_IT
 from capture_analysis.one_capture.single import Given
 
 from twoway.contract.network import Connection
@@ -26,6 +28,8 @@ from twoway.runs.captures import packed_name
 _MOST_FLOWS = 16
 # Bytes of a frame besides the segment: headers of Ethernet, IP and TCP with time stamps.
 _HEADERS = 66
+# Of these in IP packets.
+_IP_HEADERS = 52
 # Such a frame without data, and with time stamps: a SYN.
 _SMALL_FRAME = 74
 # netem's delays are multiples of this, ms.
@@ -60,6 +64,7 @@ class Transfer:
         near: whether the capture was made near the data's sender.
         metrics: the metrics of capture-analysis that have a value.
         facts: rate of the bottleneck in Mbit/s, and the segment's bytes; None if unknown.
+        guessed: whether that rate is a guess.
     """
 
     name: str
@@ -69,6 +74,13 @@ class Transfer:
     near: bool
     metrics: Mapping[str, float]
     facts: Mapping[str, float | None]
+    guessed: bool = False
+
+    @property
+    def is_paced(self) -> bool:
+        """Tell whether its application had nothing to send for most of the time."""
+        shares = (self.metrics.get(name, 0) for name in ("limited_application", "afar_application"))
+        return max(shares) > MOST_OF_IT
 
 
 @dataclass(frozen=True)
@@ -119,6 +131,7 @@ def transfers_of(path: Path) -> list[Transfer]:
                 near=facts["vantage"]["value"] != "near the data receiver",
                 metrics={n: float(m["value"]) for n, m in metrics.items() if _is_number(m)},
                 facts={n: facts[n]["value"] for n in ("bottleneck", "segment")},
+                guessed=facts["bottleneck"]["evidence"] == str(Evidence.GUESSED),
             )
         )
     return found
@@ -161,10 +174,12 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
             "to": "h2" if each.forward else "h1",
             "congestion": _control(each),
             "start_s": round(each.start_s, 6),
-            "transfer": {"bytes": each.payload},
+            **_data(each),
         }
         for number, each in enumerate(transfers, start=1)
     ]
+    if paced := [f"t{n}" for n, each in enumerate(transfers, start=1) if each.is_paced]:
+        assumed.append(f"The application limits {', '.join(paced)}: a constant rate.")
     if unsure := [f"t{n}" for n, each in enumerate(transfers, start=1) if not _shown(each)]:
         assumed.append(f"No window shows the control of {', '.join(unsure)}: cubic.")
     if len(transfers) == _MOST_FLOWS:
@@ -184,10 +199,25 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
     }, assumed
 
 
+def _data(transfer: Transfer) -> dict[str, Any]:
+    """Describe a transfer's data: all at once, or packets at the pace of its application."""
+    if not transfer.is_paced or not {"goodput", "data_time"} <= transfer.metrics.keys():
+        return {"transfer": {"bytes": transfer.payload}}
+    segment = transfer.facts["segment"] or 1448
+    packets_mbit = transfer.metrics["goodput"] * (segment + _IP_HEADERS) / segment
+    stop_s = transfer.start_s + transfer.metrics["data_time"]
+    return {"rate_mbit": round(max(packets_mbit, 1e-6), 6), "stop_s": round(stop_s, 6)}
+
+
 def _rate(transfers: Sequence[Transfer], where: str, assumed: list[str]) -> float:
     """Find the rate of a direction's bottleneck, Mbit/s."""
-    if known := [t.facts["bottleneck"] for t in transfers if t.facts["bottleneck"]]:
-        return round(float(max(known)), 3)
+    # The gaps of a flow that its application limits are the application's.
+    sure = [t for t in transfers if t.facts["bottleneck"] and not t.guessed]
+    guesses = [t for t in transfers if t.facts["bottleneck"] and not t.is_paced]
+    if rates := [float(t.facts["bottleneck"] or 0) for t in sure or guesses]:
+        if not sure:
+            assumed.append(f"The rate {where} is guessed from gaps between packets.")
+        return round(max(rates), 3)
     fastest = max(transfers, key=lambda each: each.metrics.get("throughput", 0))
     rate = round(fastest.metrics.get("throughput", 1) * 2, 3)
     assumed.append(f"No data show the rate {where}: twice the throughput of {fastest.name}.")
