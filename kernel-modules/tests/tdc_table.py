@@ -3,14 +3,20 @@
 A row of a table has:
 
     case: its id and its name
+    pool: the slots of a pool named bus, which is made first
     before: commands that follow those that make $DUMMY
-    run: the command under test
+    add: the options of a qdisc that is made at $DUMMY's root; `change`: those of a change to it
+    run: instead, the command under test
     refused: a pattern of the command's error; tc exits with 2 for the kernel's error, 1 for its own
     shows: a pattern of the output of `tc qdisc show dev $DUMMY`, found once
     json: the values in the output of `tc -s -j qdisc show dev $DUMMY`
+    options: instead, those of the qdisc made by `add`; `values`: others of it
     kind: a category
 
-One of `refused`, `shows` and `json` is there. A row may set any field of tdc by its own name.
+One of `refused`, `shows`, `json` and `options` is there. A row may set fields of tdc, too.
+
+A refused request is most often a list under its id and name: the options of `add`, or those of
+`add` and of `change`; and the error, as a sentence or a pattern.
 """
 
 import json
@@ -23,6 +29,7 @@ import yaml
 UP = ("$IP link add dev $DUMMY type dummy", "$IP link set dev $DUMMY up")
 DOWN = ("$IP link del dev $DUMMY",)
 SHOW = "qdisc show dev $DUMMY"
+ROOT = "dev $DUMMY root handle 1:"
 
 Fields = dict[str, Any]
 
@@ -35,8 +42,19 @@ def read_table(qdisc: str) -> list[Fields]:
 
 def expand(qdisc: str, row: Fields) -> Fields:
     """Return a row of a qdisc's table as tdc reads it."""
-    own = dict(row)
+    own = dict(row) if "case" in row else _refusal(qdisc, *next(iter(row.items())))
     number, _, name = own.pop("case").partition(" ")
+    if "pool" in own:
+        own["before"] = [f"$DTM pool add bus slots {own.pop('pool')}", *own.get("before", ())]
+        own["teardown"] = [*DOWN, "$DTM pool del bus"]
+    if "add" in own:
+        add = own["run"] = f"$TC qdisc add {ROOT} {qdisc} {own.pop('add')}".strip()
+        if "change" in own:
+            own["run"] = f"$TC qdisc change {ROOT} {qdisc} {own.pop('change')}".strip()
+            own["before"] = [*own.get("before", ()), add]
+    if "options" in own:
+        told = {"options": own.pop("options"), **own.pop("values", {})}
+        own["json"] = [{"kind": qdisc, "handle": "1:", **told}]
     run, refused, shown = own.pop("run"), own.pop("refused", None), own.pop("shows", None)
     kind = "refusal" if refused else own.pop("kind", None)
     case = {
@@ -53,6 +71,16 @@ def expand(qdisc: str, row: Fields) -> Fields:
         verify = "cat said" if refused else f"$TC {SHOW}"
         case |= {"verifyCmd": verify, "matchPattern": refused or shown, "matchCount": "1"}
     return {**case, "teardown": [*DOWN], **own}
+
+
+def _refusal(qdisc: str, case: str, said: list[str]) -> Fields:
+    """Return the row that a list stands for."""
+    *made, options, error = said
+    if not error.startswith("^"):
+        words = error.replace(".", r"\.")
+        error = f"^{words}$" if error.startswith(f"{qdisc}: ") else rf"^Error: {words}\.$"
+    request = {"add": made[0], "change": options} if made else {"add": options}
+    return {"case": case, **request, "refused": error}
 
 
 if __name__ == "__main__":

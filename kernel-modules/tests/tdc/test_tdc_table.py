@@ -39,6 +39,26 @@ def test_a_refusal_keeps_the_error(by: str, code: str) -> None:
     assert (case["verifyCmd"], case["matchPattern"]) == ("cat said", f"^{by}: no$")
 
 
+def test_short_rows() -> None:
+    """A list is a refusal; `pool`, `add`, `change` and `options` stand for commands and JSON."""
+    made, changed = (
+        f"$TC qdisc {verb} dev $DUMMY root handle 1: dtm" for verb in ("add", "change")
+    )
+    no = {
+        "case": "d7ff No",
+        "before": [made],
+        "run": f"{changed} max 8",
+        "refused": r"^Error: no\.$",
+    }
+    assert expand("dtm", {"d7ff No": ["", "max 8", "no"]}) == expand("dtm", no)
+    short = {"case": "d7ff A pool", "pool": 8, "add": "pool bus", "options": {"max": 8}}
+    case = expand("dtm", {**short, "values": {"slots": 8}})
+    assert case["setup"] == [*MADE, "$DTM pool add bus slots 8"]
+    assert case["cmdUnderTest"] == f"{made} pool bus"
+    assert case["matchJSON"] == [{"kind": "dtm", "handle": "1:", "options": {"max": 8}, "slots": 8}]
+    assert case["teardown"] == ["$IP link del dev $DUMMY", "$DTM pool del bus"]
+
+
 def test_a_row_may_set_any_field_of_tdc() -> None:
     """Commands of `before` follow the device, and a row's field of tdc replaces the usual one."""
     own = {"teardown": ["$DTM pool del bus"], "verifyCmd": "$DTM pool show -j"}
