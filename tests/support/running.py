@@ -157,23 +157,20 @@ def metrics(folder: Path) -> dict[str, Any]:
 
 
 def guest_processes(folder: Path) -> list[str]:
-    """Return command lines of processes on the host that name a folder."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in line and "bwrap" in line:
-            found.append(line)
-    return found
+    """Return the words of sandboxes' processes on the host that name a folder."""
+    every = _words_of_processes().values()
+    lines = (b" ".join(words).decode(errors="replace") for words in every)
+    return [line for line in lines if str(folder) in line and "bwrap" in line]
 
 
 def processes_with(word: str) -> list[int]:
     """List the processes on the host that have a word among their arguments."""
-    found = []
+    return [pid for pid, words in _words_of_processes().items() if word.encode() in words]
+
+
+def _words_of_processes() -> dict[int, list[bytes]]:
+    found = {}
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if word.encode() in entry.read_bytes().split(b"\0"):
-                found.append(int(entry.parent.name))
+            found[int(entry.parent.name)] = entry.read_bytes().split(b"\0")
     return found

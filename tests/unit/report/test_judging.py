@@ -85,59 +85,39 @@ def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
     return row.verdict, row.listed
 
 
-@pytest.mark.parametrize(
-    ("value", "tolerance", "error", "verdict"),
-    [
-        (4, 0, 0, Verdict.PASS),
-        (5, 1, 0, Verdict.PASS),
-        (3, 1, 0, Verdict.PASS),
-        (5.001, 1, 0, Verdict.FAIL),
-        (2.999, 1, 0, Verdict.FAIL),
-        (5, 1, 1, Verdict.PASS),
-        (4, 1, 1.001, Verdict.CANNOT_TELL),
-        (5.001, 1, 0.5, Verdict.CANNOT_TELL),
-        (6, 1, 1, Verdict.CANNOT_TELL),
-        (2, 1, 1, Verdict.CANNOT_TELL),
-        (6.001, 1, 1, Verdict.FAIL),
-        (1.999, 1, 1, Verdict.FAIL),
-        (4, 0, 0.1, Verdict.CANNOT_TELL),
-        (99, 1, 1, Verdict.FAIL),
-        (4, 1, None, Verdict.CANNOT_TELL),
-        (99, 1, None, Verdict.CANNOT_TELL),
+# Verdicts on a measurement of 4: value and tolerance, and the error of the measurement.
+BESIDE_A_VALUE: dict[Verdict, list[tuple[float, float, float | None]]] = {
+    Verdict.PASS: [(4, 0, 0), (5, 1, 0), (3, 1, 0), (5, 1, 1)],
+    Verdict.FAIL: [(5.001, 1, 0), (2.999, 1, 0), (6.001, 1, 1), (1.999, 1, 1), (99, 1, 1)],
+    Verdict.CANNOT_TELL: [
+        *[(4, 1, 1.001), (5.001, 1, 0.5), (6, 1, 1), (2, 1, 1), (4, 0, 0.1)],
+        *[(4, 1, None), (99, 1, None)],
     ],
-)
-def test_error_decides_beside_a_value(
-    value: float, tolerance: float, error: float | None, verdict: Verdict
-) -> None:
-    """A large error of the measurement leaves the verdict open, even with a tolerance."""
-    said = prediction(PEAK, value, tolerance=tolerance)
-    assert of_prediction(said, error=error) is verdict
+}
+# Likewise: least and most, and the error.
+WITHIN_BOUNDS: dict[Verdict, list[tuple[float | None, float | None, float | None]]] = {
+    Verdict.PASS: [(4, None, 0), (None, 4, 0), (3, 5, 0), (3, 5, 1)],
+    Verdict.FAIL: [(4.001, None, 0), (None, 3.999, 0), (5.001, None, 1), (None, 2.999, 1)],
+    Verdict.CANNOT_TELL: [
+        *[(3.001, 5, 1), (3, 4.999, 1), (5, None, 1), (None, 3, 1), (3, None, None)]
+    ],
+}
 
 
-@pytest.mark.parametrize(
-    ("at_least", "at_most", "error", "verdict"),
-    [
-        (4, None, 0, Verdict.PASS),
-        (4.001, None, 0, Verdict.FAIL),
-        (None, 4, 0, Verdict.PASS),
-        (None, 3.999, 0, Verdict.FAIL),
-        (3, 5, 0, Verdict.PASS),
-        (3, 5, 1, Verdict.PASS),
-        (3.001, 5, 1, Verdict.CANNOT_TELL),
-        (3, 4.999, 1, Verdict.CANNOT_TELL),
-        (5, None, 1, Verdict.CANNOT_TELL),
-        (5.001, None, 1, Verdict.FAIL),
-        (None, 3, 1, Verdict.CANNOT_TELL),
-        (None, 2.999, 1, Verdict.FAIL),
-        (3, None, None, Verdict.CANNOT_TELL),
-    ],
-)
-def test_error_decides_within_bounds(
-    at_least: float | None, at_most: float | None, error: float | None, verdict: Verdict
-) -> None:
-    """If a measurement of 4 is partly within its bounds and partly outside, the verdict is open."""
-    said = prediction(PEAK, at_least=at_least, at_most=at_most)
-    assert of_prediction(said, error=error) is verdict
+def test_error_decides() -> None:
+    """An error of 4 that reaches beyond an edge leaves the verdict open, even with a tolerance."""
+    wrong = []
+    for wanted, cases in BESIDE_A_VALUE.items():
+        for value, tolerance, error in cases:
+            said = prediction(PEAK, value, tolerance=tolerance)
+            if (got := of_prediction(said, error=error)) is not wanted:
+                wrong.append((value, tolerance, error, got))
+    for wanted, bounds in WITHIN_BOUNDS.items():
+        for least, most, error in bounds:
+            said = prediction(PEAK, at_least=least, at_most=most)
+            if (got := of_prediction(said, error=error)) is not wanted:
+                wrong.append((least, most, error, got))
+    assert wrong == []
 
 
 def test_decimal_fractions() -> None:
