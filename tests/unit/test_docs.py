@@ -72,7 +72,7 @@ def test_decisions_are_complete() -> None:
         for text in sections:
             number = re.match(r"(\d{4}) \S.*\n\n\d{4}-\d\d-\d\d.*\. Status: \S", text)
             assert number, f"{path}: {text.partition(chr(10))[0]}"
-            parts = re.findall(r"^### (.*)$", text, re.MULTILINE)
+            parts = re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE)
             form = ["Context", "Measurement", "Choice"]
             assert parts in (form, [*form, "Consequences"]), number
             numbers += [number[1], *re.findall(r"^Replaces (\d{4}), ", text, re.MULTILINE)]
