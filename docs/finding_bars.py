@@ -55,11 +55,7 @@ FINDINGS = {
     "today": Bars(
         _COMPRESSED,
         tuple(
-            Row(
-                f"{name}, 8 Mbit/s down, {up} up",
-                _PENDULUM.format(up, control),
-                _DOWN,
-            )
+            Row(f"{name}, 8 Mbit/s down, {up} up", _PENDULUM.format(up, control), _DOWN)
             for up in (8, 1)
             for name, control in (("Reno", "reno"), ("CUBIC", "cubic"), ("BBR", "bbr"))
         ),
@@ -108,21 +104,9 @@ FINDINGS = {
     "delayed-acks": Bars(
         f"{_COMPRESSED}, of the second connection",
         (
-            Row(
-                "an ACK a segment",
-                _DELAYED.format("every-segment", "zhang-1ms"),
-                _SECOND,
-            ),
-            Row(
-                "delayed, 500 kbit/s",
-                _DELAYED.format("delayed", "zhang-1ms"),
-                _SECOND,
-            ),
-            Row(
-                "delayed, 50 kbit/s",
-                _DELAYED.format("delayed", "zhang-10ms"),
-                _SECOND,
-            ),
+            Row("an ACK a segment", _DELAYED.format("every-segment", "zhang-1ms"), _SECOND),
+            Row("delayed, 500 kbit/s", _DELAYED.format("delayed", "zhang-1ms"), _SECOND),
+            Row("delayed, 50 kbit/s", _DELAYED.format("delayed", "zhang-10ms"), _SECOND),
         ),
         100,
     ),

@@ -88,11 +88,7 @@ def page() -> str:
     count = sum(len(point_names(name)) for name in all_ids())
     parts = [
         _HEAD.format(
-            points=count,
-            kernel=kernel,
-            named=len(revisions()),
-            revisions=len(older),
-            dirty=dirty,
+            points=count, kernel=kernel, named=len(revisions()), revisions=len(older), dirty=dirty
         ),
         *_claims(),
         *_coverage(),

@@ -49,39 +49,21 @@ _PROTOTYPES = {
     "ca_tracker_free": (None, [ctypes.c_void_p]),
     "ca_tracker_track": (
         ctypes.c_int,
-        [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-        ],
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p],
     ),
     "ca_tracker_forgotten": (ctypes.c_void_p, [ctypes.c_void_p]),
     "ca_histogram_new": (ctypes.c_void_p, [ctypes.c_uint64]),
     "ca_histogram_free": (None, [ctypes.c_void_p]),
-    "ca_histogram_takes": (
-        ctypes.c_bool,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
-    ),
+    "ca_histogram_takes": (ctypes.c_bool, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]),
     "ca_histogram_add": (
         ctypes.c_bool,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
-    "ca_histogram_add_bins": (
-        ctypes.c_bool,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
-    ),
+    "ca_histogram_add_bins": (ctypes.c_bool, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]),
     "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
     "ca_order": (
         ctypes.c_size_t,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-        ],
+        [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
     ),
     "ca_gather": (
         ctypes.c_bool,
@@ -97,23 +79,11 @@ _PROTOTYPES = {
     ),
     "ca_streaks_add": (
         ctypes.c_size_t,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_int64,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-        ],
+        [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p],
     ),
     "ca_steps_sum": (
         None,
-        [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_int64,
-            ctypes.c_int64,
-            ctypes.c_void_p,
-        ],
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
     ),
     "ca_steps_of_queue": (
         None,
@@ -128,23 +98,14 @@ _PROTOTYPES = {
     ),
     "ca_steps_last_to_empty": (
         ctypes.c_size_t,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_int64,
-            ctypes.c_int64,
-            ctypes.c_void_p,
-        ],
+        [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
     ),
     "ca_tally_add": (None, [ctypes.c_void_p] * 2),
     "ca_symptoms_add": (None, [ctypes.c_void_p] * 2),
     "ca_standing_add": (None, [ctypes.c_void_p] * 2),
     "ca_limits_add": (ctypes.c_int64, [ctypes.c_void_p] * 5),
     "ca_receiving_add": (ctypes.c_int64, [ctypes.c_void_p] * 4),
-    "ca_match_rows": (
-        ctypes.c_size_t,
-        [ctypes.c_void_p] * 4 + [ctypes.c_size_t, ctypes.c_void_p],
-    ),
+    "ca_match_rows": (ctypes.c_size_t, [ctypes.c_void_p] * 4 + [ctypes.c_size_t, ctypes.c_void_p]),
     "ca_match_join": (
         ctypes.c_size_t,
         [

@@ -44,7 +44,7 @@ FLOW = np.dtype(
             3,
         ),  # the two innermost VLANs, 12 bits each, the inner in the lower; 0: none
         ("seen", "u1"),  # bits of Seen
-    ],
+    ]
 )
 NO_SCALE = 255
 # The options of the SYN end too early to tell whether it announced a scale.

@@ -44,11 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise AnalysisError("two captures show the rate: omit --rate-mbit")
         paths = arguments.path, arguments.second
         page = capture_report.report_pair(
-            paths,
-            arguments.output,
-            command,
-            inside=arguments.inside,
-            drawn=arguments.figures,
+            paths, arguments.output, command, inside=arguments.inside, drawn=arguments.figures
         )
     else:
         page = capture_report.report(

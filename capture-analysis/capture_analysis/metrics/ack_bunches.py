@@ -14,8 +14,7 @@ in which the receiver sent the ACKs. If C is only a guess there is no number: AC
 fast would count as bunched.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -66,7 +65,7 @@ class AckBunches(FromOne):
     title = "ACK bunches"
     picture = "bunches"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         ACK_BUNCHES,
         ACK_BUNCH_MEAN,
         ACK_BUNCH_P95,

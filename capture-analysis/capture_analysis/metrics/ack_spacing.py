@@ -9,8 +9,7 @@ transmission times of their data on its bottleneck, compressed ones by an ACK's 
 its own bottleneck (analysis of two-way traffic: Zhang, Shenker, Clark 1991).
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from typing_extensions import override
@@ -63,10 +62,7 @@ class GapsAtTap(FromOne):
 
     title = "ACK spacing"
     picture = "ack-spacing"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        ACK_GAP_P5,
-        ACK_GAP_MEDIAN,
-    )
+    per_direction = (ACK_GAP_P5, ACK_GAP_MEDIAN)
 
     def __init__(self) -> None:
         self.gaps = Histogram()
@@ -101,12 +97,7 @@ class SpacingRatio(FromPair):
     """
 
     title = "ACK spacing, from both ends"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        ACK_GAPS,
-        ACK_GAPS_UNDEFINED,
-        ACK_SPACING_RATIO,
-        ACKS_COMPRESSED,
-    )
+    per_direction = (ACK_GAPS, ACK_GAPS_UNDEFINED, ACK_SPACING_RATIO, ACKS_COMPRESSED)
 
     @override
     def start(self) -> None:

@@ -11,9 +11,6 @@ the tap.
 Vantage: any; ACKs that were lost before the tap are missing.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -38,13 +35,7 @@ class Acks(FromOne):
 
     title = "ACKs by kind"
     picture = "ack-spacing"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        ACKS,
-        ACKS_DUPLICATE,
-        ACKS_WINDOW_UPDATE,
-        ACKS_OLD,
-        ACK_TO_DATA,
-    )
+    per_direction = (ACKS, ACKS_DUPLICATE, ACKS_WINDOW_UPDATE, ACKS_OLD, ACK_TO_DATA)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

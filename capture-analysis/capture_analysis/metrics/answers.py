@@ -17,9 +17,6 @@ its next question. Data that both ends send at the same time make answers that a
 Vantage: any; own times need the tap's place.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -46,13 +43,7 @@ class Answers(FromOne):
     """Think times and time to first byte of each direction."""
 
     title = "Think times and time to first byte"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        ANSWERS,
-        FIRST_ANSWER,
-        ANSWER_OWN,
-        ANSWER_MEAN,
-        ANSWER_LONGEST_OWN,
-    )
+    per_direction = (ANSWERS, FIRST_ANSWER, ANSWER_OWN, ANSWER_MEAN, ANSWER_LONGEST_OWN)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -44,9 +44,6 @@ a queue stood.
 Vantage: any.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -76,11 +73,7 @@ class BottleneckRate(FromOne):
 
     title = "Bottleneck rate"
     picture = "rates"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        BOTTLENECK_RATE,
-        DELIVERED_PEAK,
-        RATE_REACHED,
-    )
+    per_direction = (BOTTLENECK_RATE, DELIVERED_PEAK, RATE_REACHED)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

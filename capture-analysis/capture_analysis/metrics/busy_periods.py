@@ -6,9 +6,6 @@ length is in segments. The cycle is the time from one start to the next, over an
 periods, because in the paper's case 2 long and short ones alternate.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -61,7 +58,7 @@ class BusyPeriods(FromPair):
 
     title = "Busy periods"
     picture = "queue"
-    per_path_direction: ClassVar[Sequence[Definition]] = (
+    per_path_direction = (
         BUSY_PERIODS,
         BUSY_PERIOD_SEGMENTS,
         BUSY_PERIOD_MAX,

@@ -15,9 +15,6 @@ rates, retransmissions, losses and limits lack the missing packets, too.
 Vantage: any.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -40,7 +37,7 @@ class CaptureHoles(FromOne):
     """Payload of each direction that ACKs prove and the capture lacks."""
 
     title = "Holes of the capture"
-    per_direction: ClassVar[Sequence[Definition]] = (UNSEEN_BYTES, CAPTURE_HOLES, UNSEEN)
+    per_direction = (UNSEEN_BYTES, CAPTURE_HOLES, UNSEEN)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -16,8 +16,7 @@ queue from receiver (see held_acks). An ACK that follows the filling of a hole a
 once and is counted, though its data had arrived before.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -63,7 +62,7 @@ class CertainCompression(FromOne):
     title = "ACKs faster than data can arrive"
     picture = "ack-spacing"
     vantage = "behind the queue of the ACKs"
-    per_direction: ClassVar[Sequence[Definition]] = (*_CERTAIN, *_LIKELY)
+    per_direction = (*_CERTAIN, *_LIKELY)
 
     def __init__(self) -> None:
         self._finder = StreakFinder(least_rows=BUNCH_ACKS)

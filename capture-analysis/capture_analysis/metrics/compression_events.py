@@ -9,8 +9,7 @@ does not say how ACKs are grouped; this is version 1 of ours: maximal runs of ga
     (gap on arrival) / (gap when sent) < 0.75
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from typing_extensions import override
@@ -100,7 +99,7 @@ class EventsByTimeStamps(FromOne):
     title = "Compression events, by time stamps"
     picture = "ack-spacing"
     vantage = "near the data's sender; needs time stamps in the ACKs"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         COMPRESSION_EVENTS,
         COMPRESSION_ACKS,
         COMPRESSION_BYTES,
@@ -165,7 +164,7 @@ class EventsBetweenTaps(FromPair):
     """Compression events of ACKs that passed both taps."""
 
     title = "Compression events, from both ends"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         COMPRESSION_EVENTS,
         COMPRESSION_ACKS,
         COMPRESSION_BYTES,

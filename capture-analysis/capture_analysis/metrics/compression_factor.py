@@ -14,8 +14,7 @@ Self-check: a factor above its bound cannot come from a queue. Time stamps were 
 bottleneck is elsewhere than assumed.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from typing_extensions import override
@@ -113,7 +112,7 @@ class FactorAtTap(FromOne):
     title = "Compression factor"
     picture = "compression-cdf"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         COMPRESSION_FACTOR,
         COMPRESSION_FACTOR_P95,
         COMPRESSION_FACTOR_BOUND,
@@ -195,7 +194,7 @@ class FactorBetweenTaps(FromPair):
     """
 
     title = "Compression factor"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         COMPRESSION_FACTOR,
         COMPRESSION_FACTOR_MAX,
         COMPRESSION_FACTOR_BOUND,

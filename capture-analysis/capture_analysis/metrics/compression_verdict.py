@@ -31,9 +31,8 @@ Vantage: any; at the data's sender the whole path of the ACKs is judged, in the 
 the receiver to the tap.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -114,11 +113,7 @@ class CompressionVerdict(FromOne):
     title = "Are ACKs compressed?"
     picture = "ack-spacing"
     vantage = "not near the data's receiver"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        COMPRESSION_VERDICT,
-        ACKS_FASTER,
-        ACKS_SHRUNK,
-    )
+    per_direction = (COMPRESSION_VERDICT, ACKS_FASTER, ACKS_SHRUNK)
 
     def __init__(self) -> None:
         self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)

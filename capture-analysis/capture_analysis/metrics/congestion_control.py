@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -325,12 +325,7 @@ class CongestionControl(FromOne):
     title = "Congestion control"
     picture = "in-flight"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        CONGESTION_CONTROL,
-        WINDOW_LOSSES,
-        WINDOW_DECREASE,
-        WINDOW_GROWTH,
-    )
+    per_direction = (CONGESTION_CONTROL, WINDOW_LOSSES, WINDOW_DECREASE, WINDOW_GROWTH)
 
     def __init__(self) -> None:
         self._slots = Slots()

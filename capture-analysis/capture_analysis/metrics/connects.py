@@ -14,9 +14,6 @@ each (`connect`), and those that failed.
 Vantage: any with the handshakes. RFC 9293, 3.5.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -40,13 +37,7 @@ class Connects(FromOne):
     """The handshakes of a capture."""
 
     title = "Connects"
-    per_capture: ClassVar[Sequence[Definition]] = (
-        CONNECTS,
-        CONNECTS_REFUSED,
-        CONNECTS_UNANSWERED,
-        CONNECT_MEDIAN,
-        CONNECT_LONGEST,
-    )
+    per_capture = (CONNECTS, CONNECTS_REFUSED, CONNECTS_UNANSWERED, CONNECT_MEDIAN, CONNECT_LONGEST)
 
     @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:

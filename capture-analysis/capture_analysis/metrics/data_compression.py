@@ -10,9 +10,6 @@ receiver's trace, ours from packets that waited between the taps). Unit 1. It is
 takes a second queue between the bottleneck and the tap.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -43,10 +40,7 @@ class DataCompression(FromPair):
     """Runs of data packets that arrive faster than their bottleneck transmits."""
 
     title = "Compression of data packets"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        DATA_COMPRESSION_EVENTS,
-        DATA_COMPRESSION_PACKETS,
-    )
+    per_direction = (DATA_COMPRESSION_EVENTS, DATA_COMPRESSION_PACKETS)
 
     @override
     def start(self) -> None:

@@ -21,8 +21,7 @@ application or a queue. The first 65,536 flows of a capture have rows.
 Vantage: any; rates and gaps are those at the tap.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import override
 
@@ -47,7 +46,7 @@ class UdpFlows(FromOne):
     """The packets of each direction, whatever they carry."""
 
     title = "Datagrams"
-    per_datagrams: ClassVar[Sequence[Definition]] = (
+    per_datagrams = (
         *(PACKETS, PAYLOAD, RATE, PACKET_RATE, SIZE_MEAN, SIZE_MOST, GAP, GAP_BEGIN, L4S, MARKED),
     )
 

@@ -20,9 +20,6 @@ Vantage: any for the echoes. Marks are set on the path: near the data's sender f
 CE yet, and near the receiver all of them. RFC 3168, RFC 9331, RFC 9768.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -51,7 +48,7 @@ class Ecn(FromOne):
 
     title = "ECN"
     picture = "marks"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         ECN_CAPABLE,
         ECN_L4S,
         ECN_MARKED,

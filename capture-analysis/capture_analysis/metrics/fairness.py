@@ -9,9 +9,6 @@ Vantage: any. One capture does not show which connections share a bottleneck, an
 weigh connections by their duration.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -36,10 +33,7 @@ class Fairness(FromOne):
 
     title = "Fairness"
     picture = "rates"
-    per_capture: ClassVar[Sequence[Definition]] = (
-        JAIN_INDEX,
-        GOODPUT_TOTAL,
-    )
+    per_capture = (JAIN_INDEX, GOODPUT_TOTAL)
 
     @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:

@@ -20,9 +20,6 @@ Vantage: any. Packets that the capture lost (`unseen`) are missing; data that wa
 the tap and lost behind it counts once, whether it arrived or not.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -54,13 +51,7 @@ class Goodput(FromOne):
 
     title = "Goodput"
     picture = "rates"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        GOODPUT,
-        PAYLOAD,
-        DATA_TIME,
-        PAUSES,
-        ANSWER_LONGEST,
-    )
+    per_direction = (GOODPUT, PAYLOAD, DATA_TIME, PAUSES, ANSWER_LONGEST)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -5,8 +5,7 @@ receiver compression and counts it apart. If ACKs were sent faster than their da
 its bottleneck, they were held.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from typing_extensions import override
@@ -82,11 +81,7 @@ class BunchesByCause(FromOne):
     title = "Bunches of ACKs by cause"
     picture = "ack-spacing"
     vantage = "near the data's sender; needs time stamps in the ACKs"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        BUNCHES_HELD,
-        BUNCHES_COMPRESSED,
-        BUNCHES_UNDECIDED,
-    )
+    per_direction = (BUNCHES_HELD, BUNCHES_COMPRESSED, BUNCHES_UNDECIDED)
 
     def __init__(self) -> None:
         # Streaks are timed in ticks here; they sum bytes, ns at the tap, and ACKs with a stamp.
@@ -142,11 +137,7 @@ class HeldAcks(FromPair):
     """
 
     title = "ACKs held by the receiver"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        HELD_EVENTS,
-        HELD_ACKS,
-        HELD_BYTES,
-    )
+    per_direction = (HELD_EVENTS, HELD_ACKS, HELD_BYTES)
 
     @override
     def start(self) -> None:

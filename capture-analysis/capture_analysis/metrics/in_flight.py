@@ -10,8 +10,7 @@ sender's knowledge from SACK); elsewhere, the data on the path from the tap to t
 back.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -40,11 +39,7 @@ class InFlight(FromOne):
     title = "Data in flight"
     picture = "in-flight"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        IN_FLIGHT_MEAN,
-        IN_FLIGHT_SEGMENTS,
-        IN_FLIGHT_MAX,
-    )
+    per_direction = (IN_FLIGHT_MEAN, IN_FLIGHT_SEGMENTS, IN_FLIGHT_MAX)
 
     def __init__(self) -> None:
         self._most = LaneArray(np.maximum, 0)

@@ -10,8 +10,7 @@ Vantage: near the data's sender (a tenth of the round trip time at most), else u
 data does not follow the ACKs within so short a time.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -35,9 +34,7 @@ INDUCED_BURST_MEAN = Definition(
     "induced_burst_mean", "bytes", "mean number of bytes sent along with a bunch of ACKs"
 )
 INDUCED_BURST_P95 = Definition(
-    "induced_burst_p95",
-    "bytes",
-    "95th percentile of the bytes sent along with a bunch of ACKs",
+    "induced_burst_p95", "bytes", "95th percentile of the bytes sent along with a bunch of ACKs"
 )
 INDUCED_BURST_MAX = Definition(
     "induced_burst_max", "bytes", "most bytes sent along with a bunch of ACKs"
@@ -49,11 +46,7 @@ class InducedBursts(FromOne):
 
     title = "Induced bursts"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        INDUCED_BURST_MEAN,
-        INDUCED_BURST_P95,
-        INDUCED_BURST_MAX,
-    )
+    per_direction = (INDUCED_BURST_MEAN, INDUCED_BURST_P95, INDUCED_BURST_MAX)
 
     def __init__(self) -> None:
         self._finder = StreakFinder(2, BUNCH_ACKS)

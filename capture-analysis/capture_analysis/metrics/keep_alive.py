@@ -12,9 +12,6 @@ firewall or a translator of addresses forgot it, or the other host is gone.
 Vantage: any with packets of both directions. RFC 9293, 3.8.4.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -37,7 +34,7 @@ class KeepAlive(FromOne):
     """Keep-alives and idle death of each direction."""
 
     title = "Keep-alives and idle death"
-    per_direction: ClassVar[Sequence[Definition]] = (KEEPALIVES, KEEPALIVES_UNANSWERED, IDLE_DEATH)
+    per_direction = (KEEPALIVES, KEEPALIVES_UNANSWERED, IDLE_DEATH)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -10,9 +10,6 @@ Vantage: any. Near the data's sender late data was reordered by the sending host
 it also shows losses on the path.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -29,15 +26,9 @@ class LateData(FromOne):
     """Late segments of each direction, and their share."""
 
     title = "Late data"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        LATE_SEGMENTS,
-        LATE,
-    )
+    per_direction = (LATE_SEGMENTS, LATE)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         late, all_of_them = tally.count(direction, Kind.LATE_DATA), tally.segments(direction)
-        return {
-            LATE_SEGMENTS: late,
-            LATE: late / all_of_them if all_of_them else "no data",
-        }
+        return {LATE_SEGMENTS: late, LATE: late / all_of_them if all_of_them else "no data"}

@@ -27,9 +27,6 @@ is unknown.
 Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -97,7 +94,7 @@ class LimitsFromAfar(FromOne):
 
     title = "What limits the transfer, from afar"
     vantage = "beyond the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         AFAR_RECOVERY,
         AFAR_RECEIVE_WINDOW,
         AFAR_ZERO_WINDOW,

@@ -9,8 +9,7 @@ the longest seen, or in a run the one with every queue full. Only the first mill
 It is 1 if all lose in every epoch, in phase; 0 if one at a time, out of phase.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -111,10 +110,7 @@ class Recoveries(FromOne):
     """
 
     title = "Recoveries"
-    per_capture: ClassVar[Sequence[Definition]] = (
-        RECOVERIES,
-        RECOVERY_SYNCHRONISATION,
-    )
+    per_capture = (RECOVERIES, RECOVERY_SYNCHRONISATION)
 
     def __init__(self) -> None:
         # Time and direction of each such segment, shape (2, n), block by block.
@@ -160,7 +156,7 @@ class Loss(FromPair):
 
     title = "Loss between the taps"
     picture = "queue"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         DATA_OFFERED,
         DATA_LOST,
         DATA_MISSED,
@@ -170,7 +166,7 @@ class Loss(FromPair):
         ACKS_MISSED_FIRST,
         CONTROL_LOST,
     )
-    per_pair: ClassVar[Sequence[Definition]] = (
+    per_pair = (
         CONGESTION_EPOCHS,
         DROPS_PER_EPOCH,
         SINGLE_VICTIM_EPOCHS,

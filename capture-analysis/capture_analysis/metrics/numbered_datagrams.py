@@ -28,7 +28,7 @@ Vantage: near the receiver for its losses and jitter. Units: 1, Hz, ms.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import override
 
@@ -71,9 +71,7 @@ class NumberedDatagrams(FromOne):
 
     title = "Numbered datagrams"
     vantage = "near the receiver"
-    per_datagrams: ClassVar[Sequence[Definition]] = (
-        *(NUMBERED, STREAMS, LOST, LOST_SHARE, LATE, CLOCK, JITTER, JITTER_MOST),
-    )
+    per_datagrams = (*(NUMBERED, STREAMS, LOST, LOST_SHARE, LATE, CLOCK, JITTER, JITTER_MOST),)
 
     @override
     def of_datagrams(self, mine: Any, other: Any) -> Values:

@@ -11,8 +11,6 @@ amount.
 """
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -58,7 +56,7 @@ class OneWayDelay(FromPair):
 
     title = "One-way delay and queueing"
     picture = "one-way-delay"
-    per_direction: ClassVar[Sequence[Definition]] = (*_OF_DATA, *_OF_ACKS)
+    per_direction = (*_OF_DATA, *_OF_ACKS)
 
     @override
     def start(self) -> None:

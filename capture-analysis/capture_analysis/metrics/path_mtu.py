@@ -16,9 +16,6 @@ the SYN (clamping); one capture cannot distinguish these, two captures show it i
 Vantage: near the data's sender; beyond the black hole nothing is seen. RFC 1191, 2923, 8899.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -50,7 +47,7 @@ class PathMtu(FromOne):
     """Path MTU of each direction."""
 
     title = "Path MTU"
-    per_direction: ClassVar[Sequence[Definition]] = (MTU_BLACK_HOLE, MTU_REPEATS, MSS_CLAMPED)
+    per_direction = (MTU_BLACK_HOLE, MTU_REPEATS, MSS_CLAMPED)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -9,8 +9,7 @@ of time in which neither is busy is capacity that both directions leave unused. 
 the lengths is given, too: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +97,7 @@ class LinksAtTap(FromOne):
     title = "Links at the tap"
     picture = "in-flight"
     vantage = "at the bottleneck"
-    per_capture: ClassVar[Sequence[Definition]] = (
+    per_capture = (
         TAP_PENDULUM_INDEX,
         TAP_BOTH_BUSY,
         TAP_NEITHER_BUSY,
@@ -160,12 +159,7 @@ class Pendulum(FromPair):
 
     title = "Data pendulum"
     picture = "queue"
-    per_pair: ClassVar[Sequence[Definition]] = (
-        PENDULUM_INDEX,
-        QUEUE_CORRELATION,
-        NEITHER_BUSY,
-        BOTH_BUSY,
-    )
+    per_pair = (PENDULUM_INDEX, QUEUE_CORRELATION, NEITHER_BUSY, BOTH_BUSY)
 
     @override
     def start(self) -> None:

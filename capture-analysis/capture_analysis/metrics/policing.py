@@ -18,9 +18,6 @@ interruption of the path.
 Vantage: any with data and ACKs; best near the sender. Flach et al. 2016.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -42,7 +39,7 @@ class Policing(FromOne):
     """Losses at a steady rate of each direction."""
 
     title = "Losses at a steady rate"
-    per_direction: ClassVar[Sequence[Definition]] = (LOSS_EVENTS, LOSS_RATE, LOSS_RATE_SHARE)
+    per_direction = (LOSS_EVENTS, LOSS_RATE, LOSS_RATE_SHARE)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

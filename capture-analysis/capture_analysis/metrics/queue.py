@@ -13,9 +13,6 @@ holds anything. The period is the lag of the first high peak of the level's auto
 of time in which the link transmits.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
@@ -75,7 +72,7 @@ class QueueOccupancy(FromPair):
 
     title = "Queue between the taps"
     picture = "queue"
-    per_path_direction: ClassVar[Sequence[Definition]] = (
+    per_path_direction = (
         QUEUE_PEAK,
         QUEUE_MEAN,
         QUEUE_PEAK_BYTES,

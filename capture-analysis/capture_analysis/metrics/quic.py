@@ -25,8 +25,7 @@ is another flow. Other versions (RFC 8999) are not read, and a reserved one has 
 Vantage: any: each direction's spin bit gives the whole round trip. Units: 1, bytes, s, ms.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from typing_extensions import override
 
@@ -66,7 +65,7 @@ class QuicHeaders(FromOne):
     """The headers of each direction."""
 
     title = "QUIC"
-    per_datagrams: ClassVar[Sequence[Definition]] = (
+    per_datagrams = (
         *(VERSION, *KINDS, ID, CONNECT, ANSWER, SPIN_CHANGES, SPIN_RTT, SPIN_RTT_LEAST),
     )
 

@@ -21,8 +21,7 @@ Vantage: within a tenth of the round trip from the data's receiver, with packets
 The window's scale needs the handshake. After RFC 4737 and RFC 1122, 4.2.3.2.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -72,7 +71,7 @@ class Receiving(FromOne):
 
     title = "What the receiver does"
     vantage = "near the data's receiver"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         REORDERED_SEGMENTS,
         REPAIRED_SEGMENTS,
         ACKS_DELAYED,

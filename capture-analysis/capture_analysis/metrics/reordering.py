@@ -6,9 +6,6 @@ packet was sent later, the largest if there are several. Units packets, 1 and ns
 out.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -36,11 +33,7 @@ class Reordering(FromPair):
 
     title = "Reordering between the taps"
     picture = "one-way-delay"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        REORDERED,
-        REORDERED_SHARE,
-        REORDERED_EXTENT_MAX,
-    )
+    per_direction = (REORDERED, REORDERED_SHARE, REORDERED_EXTENT_MAX)
 
     @override
     def start(self) -> None:

@@ -24,8 +24,7 @@ Self-check: the four kinds sum to `retransmissions`.
 Vantage: near the data's sender, where every segment that is sent again passes twice.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -60,13 +59,7 @@ class Repairs(FromOne):
 
     title = "Losses and their repair"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        FAST,
-        TIMEOUT,
-        SPURIOUS,
-        OTHER,
-        DUPLICATES_TOLD,
-    )
+    per_direction = (FAST, TIMEOUT, SPURIOUS, OTHER, DUPLICATES_TOLD)
 
     def __init__(self) -> None:
         self._repairs = LaneArray(np.add, 0, len(Repair))

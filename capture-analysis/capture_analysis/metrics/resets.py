@@ -10,9 +10,6 @@ nothing expects; one with payload untaken is an application that closed before i
 Vantage: any. RFC 9293, 3.5.2.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -33,7 +30,7 @@ class Resets(FromOne):
     """Resets of each direction."""
 
     title = "Resets"
-    per_direction: ClassVar[Sequence[Definition]] = (RESETS_SENT, RESET_AFTER, RESET_UNTAKEN)
+    per_direction = (RESETS_SENT, RESET_AFTER, RESET_UNTAKEN)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -11,9 +11,6 @@ reasons for each.
 Vantage: near the data's sender, where each segment passes twice. RFC 8985.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -35,7 +32,7 @@ class RetransmissionStorm(FromOne):
 
     title = "Retransmission storms and tail losses"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (AGAIN_IN_A_ROW, TAIL_LOSSES)
+    per_direction = (AGAIN_IN_A_ROW, TAIL_LOSSES)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

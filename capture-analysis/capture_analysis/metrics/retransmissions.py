@@ -11,9 +11,6 @@ separate metric (`late_data`): the tap cannot distinguish loss before it from re
 Vantage: near the data's sender, where every segment that is sent again passes twice.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -35,12 +32,7 @@ class Retransmissions(FromOne):
 
     title = "Retransmissions"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        RETRANSMISSIONS,
-        RETRANSMITTED,
-        PROBES,
-        SYNS_AGAIN,
-    )
+    per_direction = (RETRANSMISSIONS, RETRANSMITTED, PROBES, SYNS_AGAIN)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

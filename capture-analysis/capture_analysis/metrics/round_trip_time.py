@@ -19,7 +19,7 @@ receiver and back.
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -72,12 +72,7 @@ class RoundTripTime(FromOne):
     title = "Round trip time"
     picture = "rtt"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        *RTT_SPREAD,
-        RTT_GROWTH,
-        RTT_SAMPLES,
-        HANDSHAKE_RTT,
-    )
+    per_direction = (*RTT_SPREAD, RTT_GROWTH, RTT_SAMPLES, HANDSHAKE_RTT)
 
     def __init__(self) -> None:
         self._times = Histogram()

@@ -9,9 +9,6 @@ and announces each byte makes the sender send crumbs, with 40 bytes of headers e
 Unit 1. Vantage: any with the handshake, which has the scale of windows.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -29,7 +26,7 @@ class SillyWindow(FromOne):
     """Silly windows of each direction."""
 
     title = "Silly windows"
-    per_direction: ClassVar[Sequence[Definition]] = (SILLY_SEGMENTS,)
+    per_direction = (SILLY_SEGMENTS,)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

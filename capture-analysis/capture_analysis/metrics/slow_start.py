@@ -13,9 +13,6 @@ window, limit it. A flight that an application fills slowly grows, too.
 Vantage: any; away from the sender the flight is that beyond the tap. RFC 5681.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -38,7 +35,7 @@ class SlowStart(FromOne):
     """Slow start of each direction."""
 
     title = "Slow start"
-    per_direction: ClassVar[Sequence[Definition]] = (SLOW_START_TIME, SLOW_START_SHARE)
+    per_direction = (SLOW_START_TIME, SLOW_START_SHARE)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

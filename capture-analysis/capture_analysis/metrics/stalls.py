@@ -15,9 +15,6 @@ Units: s and 1. The table of connections (`flows --sort stall`) has the same for
 Vantage: any; at the receiver data that wait in the network look like the sender's application.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -41,12 +38,7 @@ class Stalls(FromOne):
     """The stalls of each direction."""
 
     title = "Stalls"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        STALL_LONGEST,
-        STALL_BEGIN,
-        STALL_CAUSE,
-        STALLED,
-    )
+    per_direction = (STALL_LONGEST, STALL_BEGIN, STALL_CAUSE, STALLED)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -19,8 +19,7 @@ the capture, from the handshake on, is not seen.
 Vantage: any with packets of both directions; beyond the sender only with time stamps.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -48,7 +47,7 @@ class StandingQueue(FromOne):
 
     title = "Standing queue"
     picture = "rtt"
-    per_direction: ClassVar[Sequence[Definition]] = (STANDING_QUEUE,)
+    per_direction = (STANDING_QUEUE,)
 
     def __init__(self) -> None:
         self._kept = LaneArray(np.add, 0, _KEPT)

@@ -12,9 +12,6 @@ server's own count tells (nstat TcpExtSyncookiesSent).
 Vantage: any with the handshake. Unit 1, of the server's direction.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -41,7 +38,7 @@ class SynCookies(FromOne):
     """The answer to the SYN of each connection."""
 
     title = "SYN cookies"
-    per_direction: ClassVar[Sequence[Definition]] = (SYN_COOKIE,)
+    per_direction = (SYN_COOKIE,)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

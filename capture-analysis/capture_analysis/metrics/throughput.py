@@ -9,9 +9,6 @@ announced MSS, or 9216 bytes if none was seen: packets with more were merged by 
 Vantage: any; the throughput is that at the tap.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -32,11 +29,7 @@ class Throughput(FromOne):
 
     title = "Throughput"
     picture = "rates"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        THROUGHPUT,
-        SEGMENTS,
-        SEGMENTS_MERGED,
-    )
+    per_direction = (THROUGHPUT, SEGMENTS, SEGMENTS_MERGED)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -17,9 +17,6 @@ Units: s, the same in both directions. Vantage: any; near the client tls_hello a
 the round trip, near the server tls_finish has it. RFC 8446, 5.1.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -40,7 +37,7 @@ class TlsHandshake(FromOne):
     """The handshake of each connection."""
 
     title = "TLS handshake"
-    per_direction: ClassVar[Sequence[Definition]] = (TLS_HELLO, TLS_FINISH, TLS_ANSWER)
+    per_direction = (TLS_HELLO, TLS_FINISH, TLS_ANSWER)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

@@ -12,8 +12,7 @@ connections share the bottleneck their segments alternate, and the trains of one
 short.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from typing_extensions import override
@@ -51,13 +50,7 @@ class Trains(FromOne):
 
     title = "Trains of data"
     vantage = "behind the data's queue"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        TRAINS,
-        TRAIN_SEGMENTS,
-        TRAIN_MAX,
-        TRAIN_CYCLE,
-        TRAIN_REGULARITY,
-    )
+    per_direction = (TRAINS, TRAIN_SEGMENTS, TRAIN_MAX, TRAIN_CYCLE, TRAIN_REGULARITY)
 
     def __init__(self) -> None:
         self._finder = StreakFinder(least_rows=LEAST_SEGMENTS)

@@ -40,9 +40,6 @@ Vantage: near the data's sender, where data follows the ACK that released it. Th
 needs the handshake with all of its options; a window of 0 needs no scale.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -144,7 +141,7 @@ class TransferLimits(FromOne):
 
     title = "What limits the transfer"
     vantage = "near the data's sender"
-    per_direction: ClassVar[Sequence[Definition]] = (
+    per_direction = (
         LIMITED_APPLICATION,
         LIMITED_RECOVERY,
         LIMITED_RECEIVE_WINDOW,

@@ -10,9 +10,6 @@ Ramakrishnan 1998: 2/3 for two with adequate windows, one in each direction). Co
 a link divide its utilisation among them.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 import numpy as np
 from typing_extensions import override
 
@@ -66,11 +63,7 @@ class LinkShare(FromOne):
 
     title = "Share of the link, and efficiency"
     picture = "rates"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        LINK_SHARE,
-        EFFICIENCY,
-        LINK_USE,
-    )
+    per_direction = (LINK_SHARE, EFFICIENCY, LINK_USE)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

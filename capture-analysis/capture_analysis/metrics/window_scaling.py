@@ -11,9 +11,6 @@ leaves every window at 65,535 bytes: at a round trip of 100 ms that is 5.2 Mbit/
 Vantage: any with the handshake and its options.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -39,7 +36,7 @@ class WindowScaling(FromOne):
     """Window scaling of each direction."""
 
     title = "Window scaling"
-    per_direction: ClassVar[Sequence[Definition]] = (WINDOW_SCALE, WINDOW_MOST, WINDOW_MOST_RATE)
+    per_direction = (WINDOW_SCALE, WINDOW_MOST, WINDOW_MOST_RATE)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

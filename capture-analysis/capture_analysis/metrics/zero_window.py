@@ -16,9 +16,6 @@ smaller than a segment, and not 0, is no zero window (`window_shut`, `limited_re
 Vantage: any, with ACKs. RFC 9293, 3.8.6.1.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
@@ -45,12 +42,7 @@ class ZeroWindow(FromOne):
     """The times for which each direction's receiver shut its window."""
 
     title = "Zero windows"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        ZERO_WINDOWS,
-        ZERO_WINDOW_TIME,
-        ZERO_WINDOW_LONGEST,
-        ZERO_WINDOW_SHARE,
-    )
+    per_direction = (ZERO_WINDOWS, ZERO_WINDOW_TIME, ZERO_WINDOW_LONGEST, ZERO_WINDOW_SHARE)
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:

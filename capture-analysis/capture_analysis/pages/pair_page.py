@@ -30,11 +30,7 @@ class _Described:
 
 
 def write_pair_page(
-    path: Path,
-    document: Mapping[str, Any],
-    figures: Sequence[Figure],
-    note: str,
-    command: str,
+    path: Path, document: Mapping[str, Any], figures: Sequence[Figure], note: str, command: str
 ) -> None:
     """Write the page of two captures; a failure leaves no file.
 

@@ -149,8 +149,7 @@ def select(
         first, packets, tracked = kept[number // 2]
         kept_part = Direction("", number % 2, origin_ns or 0, packets, tracked)
         direction = replace(
-            _described(kept_part, flows, facts, number),
-            begins_ns=overviews[number].begins_ns(),
+            _described(kept_part, flows, facts, number), begins_ns=overviews[number].begins_ns()
         )
         total = keepers[number // 2].total
         found = events.groups(number, flows)

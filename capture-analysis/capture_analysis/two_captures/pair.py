@@ -98,9 +98,7 @@ class PairOfCaptures:
                     " give files"
                 )
         return PairOfCaptures(
-            (str(a), str(b)),
-            lambda: Capture(a, inside=inside),
-            lambda: Capture(b, inside=inside),
+            (str(a), str(b)), lambda: Capture(a, inside=inside), lambda: Capture(b, inside=inside)
         )
 
     def measure(self, *, one_clock: bool = False, sink: Sink | None = None) -> PairMeasured:

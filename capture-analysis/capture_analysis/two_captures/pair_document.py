@@ -6,11 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.one_capture.document import (
-    by_larger_direction,
-    named_flow,
-    named_metrics,
-)
+from capture_analysis.one_capture.document import by_larger_direction, named_flow, named_metrics
 from capture_analysis.two_captures.matching import UNKNOWN
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.two_captures.path_facts import DirectionFacts
