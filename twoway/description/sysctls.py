@@ -21,6 +21,7 @@ Sysctls = Annotated[dict[SysctlName, int | _Words], Field(max_length=100)]
 
 # What tests/support/guest/probe_sysctls.py finds in the guest: by name the least and the largest
 # whole number that the kernel takes, no numbers for other values, null for what cannot be set.
+# Settings of the interfaces "default" and "lo" that it lacks have the numbers of "all".
 _TABLE = Path(__file__).with_name("sysctls.json")
 # A sysctl of a field on which packets' sizes depend.
 _OF_FIELDS = {"net.ipv4.tcp_timestamps": "timestamps"}
@@ -43,7 +44,13 @@ _INTERFACE = re.compile(r"^(net\.ipv[46])\.(conf|neigh)\.(?!all\.|default\.|lo\.
 def known_sysctls() -> Mapping[str, list[int] | None]:
     """Read the sysctls of a namespace in the guest's kernel, with the numbers that they take."""
     found: dict[str, list[int] | None] = json.loads(_TABLE.read_text("utf-8"))
-    return found
+    of_all = {name: numbers for name, numbers in found.items() if ".conf.all." in name}
+    return found | {
+        name.replace(".all.", f".{interface}."): numbers
+        for name, numbers in of_all.items()
+        for interface in ("default", "lo")
+        if name.replace(".all.", f".{interface}.") not in found
+    }
 
 
 def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[str]:

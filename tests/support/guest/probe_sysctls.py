@@ -5,11 +5,13 @@ Run in a guest, as a program of a host. The output is twoway/description/sysctls
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 _ROOT = Path("/proc/sys")
+_INTERFACE = re.compile(r"\.conf\.(default|lo)\.")
 _LEAST, _MOST = -(1 << 63), 1 << 63
 
 
@@ -54,15 +56,20 @@ def numbers(path: Path) -> list[int] | None:
 
 
 def table() -> str:
-    """Write all settings under net as JSON, one a line."""
+    """Write settings under net as JSON, one a line; of interfaces those unlike `all`, too."""
     files = (path for path in sorted((_ROOT / "net").rglob("*")) if path.is_file())
-    rows = []
+    found: dict[str, list[int] | None] = {}
     for path in files:
         name = ".".join(path.relative_to(_ROOT).parts)
         try:
-            rows.append(f"{json.dumps(name)}: {json.dumps(numbers(path))}")
+            found[name] = numbers(path)
         except OSError:  # not to be read
             continue
+    rows = [
+        f"{json.dumps(name)}: {json.dumps(taken)}"
+        for name, taken in found.items()
+        if not _INTERFACE.search(name) or found.get(_INTERFACE.sub(".conf.all.", name)) != taken
+    ]
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
