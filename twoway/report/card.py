@@ -7,6 +7,7 @@ follows from its distance to the best of its row, or to the row's target, such a
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -136,12 +137,13 @@ class Card(Document):
     absent: str = Field(default="", description="what the suite does not try")
 
     def json_text(self) -> str:
-        """Format the card as JSON: each row, and each spot, is one line."""
-        text = self.model_copy(update={"lines": (), "spots": ()}).model_dump_json(indent=1)
-        for name, rows in (("lines", self.lines), ("spots", self.spots)):
-            if rows:
-                inner = ",\n".join(f"  {row.model_dump_json()}" for row in rows)
-                text = text.replace(f'"{name}": []', f'"{name}": [\n{inner}\n ]')
+        """Format the card as JSON: each row, and all spots of a point, are one line."""
+        text = self.model_copy(update={"lines": (), "spots": ()}).model_dump_json()
+        points = groupby(self.spots, lambda spot: (spot.row, spot.at))
+        rows = {"lines": [[line] for line in self.lines], "spots": [[*each] for _, each in points]}
+        for name, records in rows.items():
+            inner = ",\n".join(",".join(each.model_dump_json() for each in row) for row in records)
+            text = text.replace(f'"{name}":[]', f'\n"{name}":[\n{inner}\n]')
         return text
 
     @property
