@@ -16,7 +16,7 @@ from twoway.contract.files_below import find_below
 from twoway.description.parsing import show_text
 from twoway.messages import suggest
 
-_MOST_BYTES, _MOST_ROWS = 1 << 24, 100_000
+_MOST_BYTES, _MOST_ROWS, _MOST_NAMES = 1 << 24, 100_000, 9
 _TIMES = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _WHOLE_U32 = 2**32 - 1
 # The units of each column, with their factors to ns, bit/s, millionths of a percent, and packets.
@@ -142,17 +142,9 @@ def _of_theaterq(lines: Sequence[tuple[int, Sequence[str]]]) -> list[Step]:
 def _steps(rows: Iterator[Row], direction: str) -> list[Step]:
     """Convert the rows of a direction to whole numbers."""
     found: list[Step] = []
+    others: dict[str, None] = {}
     for number, row in rows:
-        for name in row:
-            if name != "direction" and name not in _COLUMNS:
-                what = name.partition("_")[0]
-                units = ", ".join(f"{what}_{unit}" for unit in _UNITS.get(what, ()))
-                others = f"; write its unit: {units}" if units else _suggest(name)
-                raise ValueError(f"column {show_text(repr(name))}: unknown{others}")
-        columns = [_COLUMNS[name][0] for name in row if name in _COLUMNS]
-        for each in ("time", *columns):
-            if columns.count(each) != 1:
-                raise ValueError(f"must have one column for {each}: {', '.join(row)}")
+        _check_names(row)
         if row.get("direction", direction) == direction:
             values = {
                 _COLUMNS[name][0]: _whole(f"line {number}: {name}", cell, *_COLUMNS[name])
@@ -160,9 +152,28 @@ def _steps(rows: Iterator[Row], direction: str) -> list[Step]:
                 if name in _COLUMNS
             }
             found.append((number, values))
+        elif len(others) < _MOST_NAMES:
+            others[show_text(str(row["direction"]))] = None
         if len(found) > _MOST_ROWS:
             raise ValueError(f"more than {_MOST_ROWS} rows")
+    if not found:
+        theirs = f"; its rows are of {', '.join(others)}" if others else ""
+        raise ValueError(f"has no row for this direction{theirs}")
     return found
+
+
+def _check_names(row: Mapping[str, Any]) -> None:
+    """Refuse a column that is unknown, or is there twice."""
+    for name in row:
+        if name != "direction" and name not in _COLUMNS:
+            what = name.partition("_")[0]
+            units = ", ".join(f"{what}_{unit}" for unit in _UNITS.get(what, ()))
+            others = f"; write its unit: {units}" if units else _suggest(name)
+            raise ValueError(f"column {show_text(repr(name))}: unknown{others}")
+    columns = [_COLUMNS[name][0] for name in row if name in _COLUMNS]
+    for each in ("time", *columns):
+        if columns.count(each) != 1:
+            raise ValueError(f"must have one column for {each}: {', '.join(row)}")
 
 
 def _suggest(name: str) -> str:

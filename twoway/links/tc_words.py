@@ -27,6 +27,8 @@ _HOLD = {"maxrate", "bandwidth"}
 
 
 def _lines(given: object) -> object:
+    if isinstance(given, list) and any(isinstance(line, dict) for line in given):
+        raise ValueError("YAML takes a line with `: ` for a mapping: write the lines below `tc: |`")
     is_list = isinstance(given, list) and all(isinstance(line, str) for line in given)
     return "\n".join(given) if isinstance(given, list) and is_list else given
 

@@ -107,7 +107,11 @@ def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
         (TABLE.replace("2000,85", "500,85"), {}, "line 6: time must be later than that of the row"),
         (TABLE.replace("down,0,", "down,7,"), {}, "line 3: time: the first is 0, got 7000000 ns"),
         (TABLE.replace(",100\n", "\n"), {}, "line 3: has 5 columns of 6"),
-        (TABLE.replace("down", "left"), {}, "has no row for this direction"),
+        (
+            TABLE.replace("down", "left"),
+            {},
+            "has no row for this direction; its rows are of left, up",
+        ),
         (TABLE, {"rate_mbit": 8}, "has a column for rate_mbit, which is given as well"),
         (TABLE, {"queue_packets": 8}, "has a column for queue_packets, which is given as well"),
         ("1,2,3\n", {}, "line 1: TheaterQ has 5, 8 or 9 columns, got 3"),

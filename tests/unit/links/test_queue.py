@@ -85,6 +85,10 @@ def test_a_queue_that_may_hold_packets_is_not_proven(words: str, holds: bool) ->
             "profile.directions.forward.queue: the guest's kernel has no qdisc hhf; ",
         ),
         (
+            with_queue({"tc": ["prio", {"filter add parent 2": "protocol ip"}]}),
+            "profile.directions.forward.queue.tc: YAML takes a line with `: ` for a mapping: write",
+        ),
+        (
             with_queue("tc qdisc add dev eth0 root sfq"),
             "profile.directions.forward.queue.tc: must begin with a qdisc's name, without `tc qd",
         ),
