@@ -16,7 +16,7 @@ from twoway.description.congestion import CONTROLS, KERNELS_OWN
 from twoway.description.datagrams import Datagrams
 from twoway.description.draws import traffic_seed
 from twoway.description.figures import Scatter
-from twoway.description.interventions import Intervention
+from twoway.description.interventions import MOST_INTERVENTIONS, Intervention
 from twoway.description.matrix import Axis
 from twoway.description.own_setup import SetupLine, setup_lines
 from twoway.description.programs import HostProgram
@@ -248,7 +248,7 @@ class Experiment(Model):
         description="kernel modules of one's own, built for the guest and loaded: paths from the "
         "experiment's file to a C file, or to a folder with a Kbuild",
     )
-    interventions: Annotated[list[Intervention], Field(max_length=100)] = Field(
+    interventions: Annotated[list[Intervention], Field(max_length=MOST_INTERVENTIONS)] = Field(
         default=[],
         description="changes to a run, in virtual time: until the first of them the captures are "
         "those of the same experiment without any",

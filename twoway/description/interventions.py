@@ -19,6 +19,9 @@ from twoway.links.loss import Loss
 from twoway.links.rate import Mbit, Rate
 from twoway.messages import suggest
 
+# The most of a run.
+MOST_INTERVENTIONS = 100
+
 
 class PacketName(Model):
     """A packet, by what a capture shows: the first that comes to a queue and fits all fields."""

@@ -8,11 +8,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from twoway.backends.backend import Backend
-from twoway.description.interventions import Intervention
+from twoway.description.interventions import MOST_INTERVENTIONS, Intervention
 from twoway.description.point import Point
 from twoway.errors import RunError, UsageError
 from twoway.manifest import Manifest
@@ -28,8 +29,24 @@ from twoway.sweeps.workers import workers
 
 # Several losses that are worth more than this many times the sum of each one's effect interact.
 _TOGETHER = 2
+# One pair of neighbouring events is tried for so many events.
+_EVENTS_A_PAIR = 4
 # Pairs of a metric's value and an error, as a worker returns them.
 _Tried = tuple[float | None, str]
+
+
+class Pair(NamedTuple):
+    """Two events that follow each other, and the run without both.
+
+    Attributes:
+        times: their times in words.
+        effect: by how much the metric is more without both.
+        alone: the sum of their effects one by one.
+    """
+
+    times: tuple[str, str]
+    effect: float
+    alone: float
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,7 @@ class Answer:
         events: those that were tried.
         left_out: number of events that were not tried.
         elsewhere: number of losses that cannot be averted.
+        pairs: the pairs of neighbouring events that were tried, too.
     """
 
     run: str
@@ -53,6 +71,7 @@ class Answer:
     events: tuple[Event, ...]
     left_out: int
     elsewhere: int
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
@@ -85,7 +104,7 @@ class Answer:
         )
 
     def _interactions(self) -> Iterator[str]:
-        """Tell the bursts whose losses together are worth more than twice their sum."""
+        """Tell the bursts and pairs that together are worth more than twice their sum."""
         for burst in (event for event in self.events if event.place == 0):
             mine = [e for e in self.events if e.place and e.burst == burst.burst]
             effects = [e.effect for e in mine if e.effect is not None]
@@ -96,6 +115,12 @@ class Answer:
                 yield (
                     f"The {burst.packets} {plural} of {burst.when} interact: together they are "
                     f"worth {burst.effect:.2g}, and one by one {sum(effects):.2g} in all."
+                )
+        for (first, second), effect, alone in self.pairs:
+            if abs(effect) > _TOGETHER * abs(alone):
+                yield (
+                    f"The events of {first} and of {second} interact: together they are worth "
+                    f"{effect:.2g}, and one by one {alone:.2g} in all."
                 )
 
     def _shown(self, value: float) -> str:
@@ -138,9 +163,30 @@ def ask(
     asked = [list(event.interventions) for event in found[:most]]
     tried = run_changed(asked, (point, backend, folder, name), crew)
     events = [_valued(event, *got, value) for event, got in zip(found[:most], tried, strict=True)]
+    neighbours = _neighbours(events)[: len(events) // _EVENTS_A_PAIR]
+    asked = [[*a.interventions, *b.interventions] for a, b in neighbours]
+    both = run_changed(asked, (point, backend, folder, name), crew) if asked else []
+    pairs = [
+        Pair((a.when, b.when), without - value, (a.effect or 0) + (b.effect or 0))
+        for (a, b), (without, _) in zip(neighbours, both, strict=True)
+        if without is not None
+    ]
     events.sort(key=lambda e: (-abs(e.effect or 0), e.effect is None, e.time_s))
     rest = len(found) - len(events)
-    return Answer(str(folder), name, unit, value, tuple(events), rest, elsewhere)
+    return Answer(str(folder), name, unit, value, tuple(events), rest, elsewhere, tuple(pairs))
+
+
+def _neighbours(events: Sequence[Event]) -> list[tuple[Event, Event]]:
+    """List bursts, and losses outside of bursts, that follow each other: the closest first."""
+    bursts = {event.burst for event in events if event.place == 0}
+    whole = [e for e in events if e.effect is not None and (e.place == 0 or e.burst not in bursts)]
+    pairs = [
+        (first, second)
+        for first, second in pairwise(sorted(whole, key=lambda e: e.time_s))
+        if first.last_s < second.time_s
+        and len(first.interventions) + len(second.interventions) <= MOST_INTERVENTIONS
+    ]
+    return sorted(pairs, key=lambda pair: pair[1].time_s - pair[0].last_s)
 
 
 def measured_metric(analysis: Analysis, point: Point, metric: str | None) -> tuple[str, float, str]:

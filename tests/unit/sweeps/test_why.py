@@ -1,11 +1,12 @@
 """The answer of `twoway why` in words, from events with known effects."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from twoway.sweeps.events import Event
-from twoway.sweeps.why import Answer
+from twoway.sweeps.why import Answer, Pair, _neighbours
 
 SINGLE = (
     "At 12.305 s the queue forward dropped segment 8121 of download. Without that drop "
@@ -23,6 +24,10 @@ ELSEWHERE = (
 INTERACT = (
     "The 2 drops of 12.305 to 12.400 s interact: together they are worth 1, and one by one 0.4 "
     "in all."
+)
+PAIR = (
+    "The events of 1.000 s and of 2.000 s interact: together they are worth 0.9, and one by one "
+    "0.4 in all."
 )
 
 
@@ -44,8 +49,8 @@ def _event(burst: int, place: int, effect: float | None, **fields: Any) -> Event
     )
 
 
-def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0) -> Answer:
-    return Answer("run", "goodput.download", "Mbit/s", 4.3, events, left_out, elsewhere)
+def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0, pairs: Any = ()) -> Answer:
+    return Answer("run", "goodput.download", "Mbit/s", 4.3, events, left_out, elsewhere, pairs)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,10 @@ def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0) -> Answer:
         ),
         (_answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, 0.1)), [BURST, INTERACT]),
         (_answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, None, problem="no")), [BURST]),
+        (
+            _answer(_event(0, 1, 0), pairs=(Pair(("1.000 s", "2.000 s"), 0.9, 0.4),)),
+            ["No single event changes goodput.download, 4.3 Mbit/s.", PAIR],
+        ),
         (_answer(_event(0, 1, 0)), ["No single event changes goodput.download, 4.3 Mbit/s."]),
         (_answer(), ["No event of this run can be averted."]),
     ],
@@ -64,3 +73,14 @@ def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0) -> Answer:
 def test_the_largest_effect_comes_in_words(answer: Answer, sentences: list[str]) -> None:
     """The largest effect, the largest of the others, interactions, and what was not tried."""
     assert answer.sentences == sentences
+
+
+def test_pairs_are_neighbours_and_the_closest_come_first() -> None:
+    """A burst stands for its losses; the two with the shortest time between them are first."""
+
+    def at(time_s: float, burst: int, place: int) -> Event:
+        return replace(_event(burst, place, 0.1), time_s=time_s, last_s=time_s + 0.1)
+
+    early, late, later = at(1, 0, 1), at(5, 1, 0), at(6, 2, 1)
+    events = [late, at(5, 1, 1), early, later, replace(at(5.5, 3, 1), effect=None)]
+    assert _neighbours(events) == [(late, later), (early, late)]
