@@ -160,6 +160,11 @@ class Packets:
             half=self.half ^ turned.astype(np.uint8)[self.flow],
         )
 
+    @property
+    def directions(self) -> IntArray:
+        """Each packet's direction: 2 * flow, and 1 more if its connection's destination sent it."""
+        return 2 * self.flow.astype(np.int64) + self.half
+
     def key(self) -> IntArray:
         """Hash each packet to a number that is equal all along its path.
 
@@ -203,7 +208,7 @@ def _mix(keys: NDArray[np.uint64], high: IntArray, low: IntArray) -> None:
 
 def _of_connections(header_key: IntArray, packets: Packets) -> IntArray:
     keys = header_key.view(np.uint64).copy()
-    _mix(keys, packets.flow, packets.half)
+    _mix(keys, packets.flow, packets.directions)
     return keys.view(np.int64)
 
 

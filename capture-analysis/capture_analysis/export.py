@@ -99,7 +99,7 @@ def _without_dictionaries(part: pa.Table) -> pa.Table:
 
 def _ends(packets: Packets, flows: FlowTable) -> dict[str, Any]:
     """Return the address and port of each packet's sender and receiver."""
-    lanes, which = np.unique(packets.flow.astype(np.int64) * 2 + packets.half, return_inverse=True)
+    lanes, which = np.unique(packets.directions, return_inverse=True)
     ends = [(flows.source(lane // 2), flows.destination(lane // 2)) for lane in lanes.tolist()]
     columns = {}
     for at, who in enumerate(("sender", "receiver")):

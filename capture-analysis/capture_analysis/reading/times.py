@@ -87,8 +87,7 @@ class Times:
 
 def _ends(packets: Packets) -> IntArray:
     """Return a number from 1 on of the end that sent each packet; 0 without a time stamp."""
-    number = 2 * packets.flow.astype(np.int64) + packets.half + 1
-    return np.where(packets.marks & Mark.TIMESTAMPS, number, 0)
+    return np.where(packets.marks & Mark.TIMESTAMPS, packets.directions + 1, 0)
 
 
 def _contradicted_ns(before: Packets, after: Packets) -> int:
