@@ -29,7 +29,7 @@ from twoway.sweeps.workers import workers
 
 # Several losses that are worth more than this many times the sum of each one's effect interact.
 _TOGETHER = 2
-# One pair of neighbouring events is tried for so many events.
+# Events for each pair of neighbours that is tried.
 _EVENTS_A_PAIR = 4
 # Pairs of a metric's value and an error, as a worker returns them.
 _Tried = tuple[float | None, str]
