@@ -67,14 +67,14 @@ def test_a_bucket_smaller_than_a_packet_is_refused(tmp_path: Path) -> None:
 MS = 1_000_000
 
 
-@pytest.mark.parametrize("rate_mbit", [0.001, 0.05, 8, 131, 999.999, 100_000])
-@pytest.mark.parametrize("frame_bytes", [54, 1514, 9194, 65535])
-def test_a_frame_needs_its_transmission_time(rate_mbit: float, frame_bytes: int) -> None:
+def test_a_frame_needs_its_transmission_time() -> None:
     """A frame's tokens are its time at the rate, cut to whole ns with at most 32 bits."""
-    bucket = Policer(rate_mbit=rate_mbit, burst_bytes=65535).bucket
-    exact = Fraction(frame_bytes * 8 * 10**9, bucket.rate_bit)
-    error = float(exact - bucket.needs_ns(frame_bytes))
-    assert 0 <= error < 1 + float(exact) / 2**31
+    for rate_mbit in (0.001, 0.05, 8, 131, 999.999, 100_000):
+        bucket = Policer(rate_mbit=rate_mbit, burst_bytes=65535).bucket
+        for frame_bytes in (54, 1514, 9194, 65535):
+            exact = Fraction(frame_bytes * 8 * 10**9, bucket.rate_bit)
+            error = float(exact - bucket.needs_ns(frame_bytes))
+            assert 0 <= error < 1 + float(exact) / 2**31, (rate_mbit, frame_bytes)
 
 
 def test_a_full_bucket_lets_its_size_through_at_once() -> None:
