@@ -136,10 +136,14 @@ class ColumnCapture:
         return Counts(frames=len(self.whole), packets=len(self.whole))
 
     def chunks(self, packets: int = 0) -> Iterator[Packets]:
-        """Yield packets in chunks, by default of `chunk` packets."""
+        """Yield packets in chunks, by default of `chunk` packets; each overwrites the last."""
         packets = packets or self.chunk
         for first in range(0, len(self.whole), packets):
-            yield self.whole.where(slice(first, first + packets))
+            yield (
+                part := self.whole.where(np.arange(first, min(first + packets, len(self.whole))))
+            )
+            part.time_ns[:] = -1
+            part.seq[:] = 0
 
 
 def compressed(

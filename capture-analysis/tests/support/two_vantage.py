@@ -1,6 +1,6 @@
 """Captures of one path at two points, made without files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,29 +14,7 @@ from capture_analysis.columns import (
     empty_columns,
 )
 from capture_analysis.flow_table import FLOW, FlowTable
-
-
-class ColumnCapture:
-    """A stand-in for `Capture`: packets from columns, in chunks whose memory is reused.
-
-    Args:
-        packets: all of them, in file order.
-        flows: their connections.
-        chunk: packets per chunk.
-    """
-
-    def __init__(self, packets: Packets, flows: FlowTable, chunk: int = 1 << 16) -> None:
-        self.packets, self.flows, self.chunk = packets, flows, chunk
-        self.warnings: list[str] = []
-
-    def chunks(self) -> Iterator[Packets]:
-        """Yield the packets in parts; each part overwrites the last."""
-        for first in range(0, len(self.packets), self.chunk):
-            part = self.packets.where(slice(first, first + self.chunk))
-            copy = part.where(np.arange(len(part)))
-            yield copy
-            copy.time_ns[:] = -1
-            copy.seq[:] = 0
+from measured_captures import ColumnCapture
 
 
 def flow_table(count: int, version: int = 4) -> FlowTable:

@@ -2,7 +2,6 @@
 
 import json
 
-import measured_captures
 import numpy as np
 import pytest
 import reference.packet_rows
@@ -19,7 +18,8 @@ from capture_analysis.two_captures.pair import PairOfCaptures
 from capture_analysis.two_captures.pair_document import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from two_vantage import CYCLE_NS, PROPAGATION_NS, ColumnCapture, TwoWayPath, at, columns, flow_table
+from measured_captures import ColumnCapture
+from two_vantage import CYCLE_NS, PROPAGATION_NS, TwoWayPath, at, columns, flow_table
 
 # Matching the same packets in two captures.
 
@@ -232,7 +232,7 @@ def test_equal_times_are_measured(a_unit_ns: int, b_unit_ns: int, later_ns: int)
     a_ns, b_ns = coarse(PATH.a_ns, a_unit_ns), coarse(PATH.b_ns + later_ns, b_unit_ns)
     reasons(a_ns, b_ns)
     for time_ns in (a_ns, b_ns):
-        one = measured_captures.ColumnCapture(at(PATH.packets, time_ns), PATH.flows)
+        one = ColumnCapture(at(PATH.packets, time_ns), PATH.flows)
         json.dumps(capture_document(measure(one)), allow_nan=False)
 
 

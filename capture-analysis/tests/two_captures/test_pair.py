@@ -18,6 +18,7 @@ from capture_analysis.two_captures.packets_between import (
 )
 from capture_analysis.two_captures.pair import PairOfCaptures
 from capture_analysis.two_captures.pair_document import document
+from measured_captures import ColumnCapture
 from two_vantage import (
     ACK_NS,
     ACKS,
@@ -27,7 +28,6 @@ from two_vantage import (
     DATA_NS,
     MSS,
     PROPAGATION_NS,
-    ColumnCapture,
     TwoWayPath,
 )
 
@@ -199,7 +199,7 @@ def test_without_identification() -> None:
 def test_rewritten_identification(plain: dict[str, Any]) -> None:
     """If the path rewrites IP identifications, packets match without them, with a warning."""
     b = PATH.capture("b")
-    b.packets.ip_id[:] = np.arange(len(b.packets)) % 60_000
+    b.whole.ip_id[:] = np.arange(len(b.whole)) % 60_000
     found = measured(PATH.capture("a"), b)
     assert found["matched"]["by"] == "addresses and ports"
     assert any("identifications" in text for text in found["warnings"])
