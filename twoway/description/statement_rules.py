@@ -84,7 +84,9 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
         yield f": value, or at_least or at_most, must give the paper's number; got {given}"
     if (claim.precision is None) != (claim.value is None):
         yield f".precision: goes with a value, got {claim.precision}"
-    size = abs(claim.value) if isinstance(claim.value, float) else 0
+    if isinstance(claim.value, list) and len(claim.value) != len(claim.metrics):
+        yield f".value: {len(claim.value)} values for {len(claim.metrics)} metrics"
+    size = min((abs(number) for number in claim.numbers if number), default=0)
     if size and claim.precision and claim.precision >= size:
         yield f".precision: must be below the value's size ({size:g}), got {claim.precision:g}"
     if low is not None and isinstance(high, float) and low > high:
@@ -98,7 +100,7 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
 
 
 def _form_problems(claim: Claimed) -> Iterator[str]:
-    if isinstance(claim.value, float) and claim.print is None:
+    if claim.numbers and claim.print is None:
         yield ".print: required beside a number: digits, formula or words"
     if claim.has_formula and claim.print not in (None, "formula"):
         yield f".print: the paper's formula gives this value or bound, got {claim.print}"

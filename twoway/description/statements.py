@@ -210,11 +210,10 @@ class Claimed(Statement):
     by: Literal["paper", "simulation"] = Field(
         default="paper", description="`simulation`: a number of the authors' own simulator"
     )
-    value: float | Literal["printed"] | None = Field(
+    value: float | list[float] | Literal["printed"] | None = Field(
         default=None,
-        description="the number in print, in the metric's unit; `printed`: the paper's "
-        "own formula, "
-        "for our parameters",
+        description="the number in print, or one for each metric, in their unit; `printed`: the "
+        "paper's own formula, for our parameters",
     )
     precision: NonNegative | None = Field(
         default=None,
@@ -241,6 +240,13 @@ class Claimed(Statement):
     )
 
     @property
+    def numbers(self) -> list[float]:
+        """The numbers in print, one for all metrics or one for each."""
+        if isinstance(self.value, list):
+            return self.value
+        return [self.value] if isinstance(self.value, float) else []
+
+    @property
     def has_formula(self) -> bool:
         """True if the paper's own formula gives the value or bound."""
         return "printed" in (self.value, self.at_most)
@@ -248,12 +254,13 @@ class Claimed(Statement):
     def make_claim(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
         """Return the claim about one metric at one point."""
         known = _known(self.differs, metric, point)
+        value = printed[metric] if self.value == "printed" else self.value
         return Claim(
             claim=_line(self.claim),
             where=self.where,
             by=self.by,
             metric=metric,
-            value=printed[metric] if self.value == "printed" else self.value,
+            value=value[self.metrics.index(metric)] if isinstance(value, list) else value,
             formula=self.has_formula,
             print=self.print,
             tolerance=self.precision,

@@ -72,6 +72,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             _claim(value=-13, precision=13),
             "claims.0.precision: must be below the value's size (13), got 13",
         ),
+        (_claim(value=[13, 14]), "claims.0.value: 2 values for 1 metrics"),
         (_claim(value=None), "claims.0: value, or at_least or at_most, must"),
         (_claim(precision=None), "claims.0.precision: goes with a value"),
         (_claim(value="printed"), 'claims.0: "printed", but the file names no theory'),
