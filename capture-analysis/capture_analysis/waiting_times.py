@@ -14,7 +14,7 @@ from capture_analysis.facts.running_totals import LaneArray
 APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS, BUFFER, SHUT, PAUSE, NAGLE = range(9)
 CAUSES = 9
 # Length of struct ca_waits; of enum ca_open; and of struct ca_spent, in clib/limits.h.
-_KEPT, _OPENS = 17, 7
+_KEPT, _OPENS = 20, 7
 _SPENT = CAUSES + _OPENS + 3
 # Causes of enum ca_open if no data follow.
 _AT_THE_END = APPLICATION, APPLICATION, RECEIVER, ACKS, SHUT, RECOVERY, APPLICATION

@@ -33,6 +33,7 @@
 #define PAUSE_NS 1000000000	/* of tally.py */
 #define TIMEOUT_NS 200000000
 #define UNRELEASED 3		/* a delayed ACK releases data for two segments, at once */
+#define SHIFT_MAX 14		/* RFC 7323, 2.3 */
 #define OPTIONS_BYTES 40	/* a full segment lacks at most these to the announced MSS */
 #define DELAYED_NS 10000000	/* a receiver delays an ACK by this, or more */
 #define BYTES_MAX ((int64_t)1 << 44)
@@ -74,6 +75,17 @@ static bool takes(const struct walk *walk, size_t direction)
 	return tap_at == tap_at;
 }
 
+/* The scale of windows; if it is unknown, the least with which they allowed what was sent. */
+static int64_t shift_of(const struct ca_facts *facts, size_t direction, const struct ca_waits *kept)
+{
+	return most(most(facts->window_shift[direction], kept->shift), 0);
+}
+
+static int64_t told_edge(const struct ca_waits *kept, int64_t shift)
+{
+	return kept->told_acked + (kept->told_window << shift);
+}
+
 static int64_t in_flight(const struct ca_waits *kept)
 {
 	return most(minus(kept->sent, kept->acked), 0);
@@ -87,7 +99,7 @@ static enum ca_open passing(const struct ca_facts *facts, size_t direction,
 		return OPEN_RECOVERY;
 	if (kept->edge >= 0 && kept->edge == kept->acked)
 		return OPEN_SHUT;
-	if (facts->window_shift[direction] >= 0 && kept->edge >= 0 &&
+	if (kept->edge >= 0 &&
 	    most(kept->sent, kept->acked) + facts->segment_bytes[direction] > kept->edge)
 		return OPEN_FULL;
 	return in_flight(kept) ? OPEN_WAIT : OPEN_IDLE;
@@ -196,11 +208,15 @@ static void take_ack(struct walk *walk, size_t row, size_t direction, struct ca_
 {
 	const struct ca_block *block = walk->block;
 	int64_t acked = least(block->tracked.ack_bytes[row], BYTES_MAX);
-	int64_t shift = most(walk->facts->window_shift[direction], 0);
-	int64_t edge = acked + ((int64_t)block->packets.window[row] << shift);
+	int64_t shift = shift_of(walk->facts, direction, kept), window = block->packets.window[row];
+	int64_t edge = acked + (window << shift);
 	int64_t time_ns = block->packets.time_ns[row];
 	bool pure = block_is_ack(block, row);
 
+	if (window && edge >= told_edge(kept, shift)) {
+		kept->told_acked = acked;
+		kept->told_window = window;
+	}
 	if (block_is_data(block, row) && acked >= kept->sent)
 		kept->heard_ns = time_ns;
 	if (!pure && repeats(walk, kept, acked, edge))
@@ -359,6 +375,20 @@ static void decide(struct walk *walk, size_t row, bool near, enum ca_cause wait,
 	}
 }
 
+/* Raises the least scale of windows until data up to a byte were allowed, if the scale is unknown. */
+static void scale(const struct ca_facts *facts, size_t direction, struct ca_waits *kept, int64_t end)
+{
+	int64_t shift = shift_of(facts, direction, kept);
+
+	if (facts->window_shift[direction] >= 0 || kept->told_window <= 0 ||
+	    told_edge(kept, shift) >= end)
+		return;
+	while (shift < SHIFT_MAX && told_edge(kept, shift) < end)
+		shift++;
+	kept->shift = shift;
+	kept->edge = most(kept->edge, told_edge(kept, shift));
+}
+
 /* Takes data of a direction; a probe is none, and waits on. */
 static void send(struct walk *walk, size_t row, size_t direction, struct ca_waits *kept,
 		 struct ca_spent *spent)
@@ -384,6 +414,7 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 		decide(walk, row, near, wait, idle, again,
 		       idle == CAUSE_RECOVERY ? 0 : paused_since_ns(kept, direction, time_ns, idle_ns),
 		       spent);
+		scale(walk->facts, direction, kept, start + block->packets.payload_bytes[row]);
 		kept->data_ns = time_ns;
 		kept->unreleased = block->packets.flags[row] & FLAG_PSH ? 0 : -1;
 		kept->emptied = kept->unreleased || block->packets.payload_bytes[row] + OPTIONS_BYTES >=

@@ -56,6 +56,8 @@ struct ca_waits {
 	int64_t lossy;		/* 0: something was sent again */
 	int64_t stamp;		/* time stamp of the last pure ACK */
 	int64_t oldest, newest;	/* ACKs on their way to the sender */
+	/* If the scale of windows is unknown, the least one, and the ACK at the tap that allows most. */
+	int64_t shift, told_acked, told_window;
 };
 
 /* Sums of a direction. */

@@ -22,7 +22,7 @@ The time from one to the next has the first cause that holds:
 
 Self-check: the shares, that of pauses included, sum to 1. If queues add more to the loop than the
 tenth, full windows look like a sender that holds back. Without the handshake the scale of windows
-is unknown.
+is unknown, and the least possible one counts (`transfer_limits`), which at the receiver says little.
 
 Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
 """
@@ -112,13 +112,12 @@ class LimitsFromAfar(FromOne):
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
-        scaled = not (unscaled := missing_scale(direction, facts))
         return {
             AFAR_RECOVERY: shares[RECOVERY],
-            AFAR_RECEIVE_WINDOW: shares[RECEIVER] if scaled else unscaled,
+            AFAR_RECEIVE_WINDOW: missing_scale(direction, facts) or shares[RECEIVER],
             AFAR_ZERO_WINDOW: shares[SHUT],
             AFAR_APPLICATION: shares[APPLICATION],
-            AFAR_SENDER: shares[CONGESTION] if scaled else unscaled,
+            AFAR_SENDER: shares[CONGESTION],
             AFAR_PAUSE: shares[PAUSE],
             AFAR_NAGLE: shares[NAGLE],
         }

@@ -37,7 +37,9 @@ ACKs that a queue held and ACKs that their medium delayed look alike. Waits that
 in the windows' shares; without time stamps all of them do.
 
 Vantage: near the data's sender, where data follows the ACK that released it. The window's scale
-needs the handshake with all of its options; a window of 0 needs no scale.
+needs the handshake with all of its options; a window of 0 needs no scale. Without it the least scale
+counts with which the windows allowed what was sent: the receive window is full for no longer, so
+that its share is unknown, and those of the causes that need an open window are at least so large.
 """
 
 import numpy as np
@@ -166,16 +168,15 @@ class TransferLimits(FromOne):
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
-        scaled = not (unscaled := missing_scale(direction, facts))
         return {
             LIMITED_APPLICATION: shares[APPLICATION],
             LIMITED_RECOVERY: shares[RECOVERY],
-            LIMITED_RECEIVE_WINDOW: shares[RECEIVER] if scaled else unscaled,
-            LIMITED_CONGESTION_WINDOW: shares[CONGESTION] if scaled else unscaled,
+            LIMITED_RECEIVE_WINDOW: missing_scale(direction, facts) or shares[RECEIVER],
+            LIMITED_CONGESTION_WINDOW: shares[CONGESTION],
             LIMITED_ACK_COMPRESSION: (
                 NO_STAMPS if np.isnan(facts.tick_ns[direction]) else shares[ACKS]
             ),
-            LIMITED_SEND_BUFFER: shares[BUFFER] if scaled else unscaled,
+            LIMITED_SEND_BUFFER: shares[BUFFER],
             LIMITED_ZERO_WINDOW: shares[SHUT],
             LIMITED_PAUSE: shares[PAUSE],
             LIMITED_NAGLE: shares[NAGLE],

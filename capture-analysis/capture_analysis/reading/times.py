@@ -37,7 +37,7 @@ class Times:
     def of(self, chunks: Iterable[Packets]) -> Iterator[Packets]:
         """Yield the chunks of a capture with right times, in order."""
         for chunk in chunks:
-            packets = self._without_steps(_in_order(chunk))
+            packets = self._right(chunk)
             kept = packets.where(slice(max(len(packets) - _BEFORE, 0), None))
             both = concatenate((self._before, kept))
             self._before = both.where(slice(max(len(both) - _BEFORE, 0), None))
@@ -61,12 +61,19 @@ class Times:
             f"{seconds} s: later times are set back by as much"
         )
 
-    def _without_steps(self, packets: Packets) -> Packets:
+    def _right(self, packets: Packets) -> Packets:
         told_ns = sum(step_ns for _, step_ns in self.steps)
+        gaps_ns = _gaps_ns(packets)
+        if gaps_ns.min(initial=0) < 0:
+            packets = _in_order(packets)
+            gaps_ns = _gaps_ns(packets)
+        first_ns = packets.time_ns[:1] - self._before.time_ns[-1:] - told_ns
+        if not told_ns and max(gaps_ns.max(initial=0), first_ns.max(initial=0)) < _GAP_NS:
+            return packets
         right_ns = packets.time_ns - told_ns
-        gaps = np.flatnonzero(np.diff(right_ns, prepend=self._before.time_ns[-1:]) >= _GAP_NS)
+        gaps_ns = np.append(first_ns, gaps_ns)
         # Without a packet before the first, gaps are counted from the second.
-        for row in (gaps + (not len(self._before))).tolist():
+        for row in (np.flatnonzero(gaps_ns >= _GAP_NS) + (not len(first_ns))).tolist():
             step_ns = self._step_ns(replace(packets, time_ns=right_ns), row)
             if step_ns:
                 self.steps.append((int(packets.time_ns[row]), step_ns))
@@ -108,9 +115,13 @@ def _contradicted_ns(before: Packets, after: Packets) -> int:
     return gap_ns - passed * tick_ns
 
 
+def _gaps_ns(packets: Packets) -> IntArray:
+    return packets.time_ns[1:] - packets.time_ns[:-1]
+
+
 def _in_order(packets: Packets) -> Packets:
     time_ns = packets.time_ns
-    if np.count_nonzero(time_ns[1:] < time_ns[:-1]) < _DISORDER:
+    if np.count_nonzero(_gaps_ns(packets) < 0) < _DISORDER:
         return packets
     if (np.maximum.accumulate(time_ns) - time_ns).max() >= _LATE_NS:
         return packets

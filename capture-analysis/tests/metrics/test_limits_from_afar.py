@@ -85,8 +85,21 @@ def test_what_cannot_be_told() -> None:
     unscaled = captured("far")
     unscaled.flows.rows["seen"] &= 3 * Seen.HALF
     found = limits(unscaled)
-    assert found.afar_sender == found.afar_receive_window == NO_SCALE_SEEN
+    assert found.afar_receive_window == NO_SCALE_SEEN
     assert found.afar_recovery == 0
+
+
+@pytest.mark.parametrize("place", ["near", "middle"])
+@pytest.mark.parametrize(("window", "named"), [(400, True), (227, False)])
+def test_the_least_scale_of_windows(place: Place, window: int, *, named: bool) -> None:
+    """Without the scale a window that is open under the least one is open under any."""
+    capture = captured(place)
+    capture.flows.rows["seen"] &= 3 * Seen.HALF
+    capture.whole.window[:] = window  # 128 times of it hold 29,056 or 51,200 bytes; 28,960 are sent
+    found = limits(capture)
+    sender = found.limited_congestion_window if place == "near" else found.afar_sender
+    assert (sender > 0.9) == named
+    assert (NO_SCALE_SEEN in limit_of(vars(found)).sentence) != named
 
 
 def test_data_alone() -> None:
