@@ -18,7 +18,7 @@ from twoway.report.flow_table import align_columns
 
 PAGE, CSV, GRADESCOPE = "index.html", "class.csv", "gradescope"
 # Characters of a failure's words in a table.
-_SHORT = 70
+_SHORT = 100
 
 
 class Mark(NamedTuple):
@@ -127,7 +127,7 @@ def gradescope(suite: ReadSuite, marked: Marked) -> dict[str, Any]:
             "name": _title(suite, mark),
             "score": round(mark.share * most, 3),
             "max_score": round(most, 3),
-            "status": "passed" if mark.share == 1 else "failed",
+            "status": "passed" if mark.share else "failed",
             "output": in_words(mark),
             "visibility": "visible",
         }

@@ -9,6 +9,9 @@ _LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "±": r"$\pm$",
+        "|": r"\textbar{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
         "≤": r"$\leq$",
         "≥": r"$\geq$",
     }
@@ -16,8 +19,8 @@ _LATEX = str.maketrans(
 
 
 def latex(text: str) -> str:
-    """Write a text so that LaTeX prints it as it is."""
-    return text.translate(_LATEX)
+    """Write a text so that LaTeX prints it as it is, in one paragraph."""
+    return " ".join(text.split()).translate(_LATEX)
 
 
 def latex_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -48,6 +51,11 @@ def latex_figure(name: str, caption: str) -> str:
 
 def markdown_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
     """Write rows after a row of titles as a table of Markdown."""
-    titles, *rows = ("| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in table)
+    titles, *rows = (f"| {' | '.join(map(_markdown, row))} |" for row in table)
     aligns = [*["---"] * left, *["---:"] * (len(table[0]) - left)]
     return "\n".join([titles, f"| {' | '.join(aligns)} |", *rows, ""])
+
+
+def _markdown(cell: str) -> str:
+    """Write a text so that a cell of Markdown shows it as it is, without HTML."""
+    return " ".join(cell.split()).replace("|", r"\|").replace("<", "&lt;")

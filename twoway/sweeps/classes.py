@@ -49,6 +49,8 @@ _WORDS = {
     "time": "a run with your code does not end in time: look for an endless loop",
     "request": "your file cannot be used",
 }
+# The name under which a student's file is compiled.
+_FILE = re.compile(r"^tcp_evaluated\.c:", re.MULTILINE)
 _CRASH, _BROKEN = "your code crashes the kernel", "a run with your code fails"
 _DOUBT = "a check of a run with your code fails"
 
@@ -217,6 +219,8 @@ class _Class:
             kind, said = error.get("kind", ""), error.get("message", doubt)
             crash = "panic" in said or "kernel complained" in said
             words = _WORDS.get(kind) or (_CRASH if crash else _BROKEN if error else _DOUBT)
+            if kind == "compiler":
+                said = _FILE.sub("line ", said.partition(":\n")[2] or said)
             self.why.setdefault(job.who, f"{words}: {said}")
             self.ended |= {job.who} if kind in _WORDS else set()
             return

@@ -9,7 +9,7 @@ from support.swept_runs import write_points
 from twoway.cli import main
 from twoway.errors import UsageError
 from twoway.report.figure_files import Print, styles, sweep_figures
-from twoway.report.paper_text import latex
+from twoway.report.paper_text import latex, markdown_table
 from twoway.report.print_figures import drawn_figures
 from twoway.report.results import Experiment, read_results
 
@@ -109,5 +109,7 @@ def test_a_style_of_ones_own_replaces_ours(tmp_path: Path) -> None:
 
 
 def test_latex_is_escaped() -> None:
-    """Characters of LaTeX are printed as they are."""
+    """Characters of LaTeX and Markdown are printed as they are, in one paragraph or cell."""
     assert latex("50 % of a_b {c} & ± 2") == r"50 \% of a\_b \{c\} \& $\pm$ 2"
+    assert latex("a\n\n| <b>") == r"a \textbar{} \textless{}b\textgreater{}"
+    assert "| a \\| &lt;b> |" in markdown_table([["x"], ["a\n| <b>"]])

@@ -120,12 +120,13 @@ def test_seeds_are_hidden_behind_a_secret() -> None:
 
 
 # Answers of `evaluate` by student: a goodput, or an error.
+BROKEN = "own_modules: t does not build for 6.12:\ntcp_evaluated.c:3:1: error: x"
 ANSWERS: dict[str, Any] = {
     "reno": 1.0,
     "cubic": 2.0,
     "good": 2.5,
     "half": 1.0,
-    "broken": {"kind": "compiler", "message": "own_modules: t does not build: t.c:3: error: x"},
+    "broken": {"kind": "compiler", "message": BROKEN},
     "loop": {"kind": "time", "message": "not finished after 60 s of wall time"},
     "crash": {"kind": "run", "message": "the guest kernel panicked in f+0x1/0x9 [t]"},
     "doubt": None,
@@ -199,7 +200,7 @@ def test_one_students_failure_costs_that_students_marks(
     lines = class_table(suite, marked)
     assert lines[1].split() == ["1.", "good", "75.0", "75"]
     words = {each.student: each.why for each in marked}
-    assert words["broken"].startswith("your C file does not compile: own_modules: t does not")
+    assert words["broken"] == "your C file does not compile: line 3:1: error: x"
     assert words["loop"].startswith(
         "a run with your code does not end in time: look for an endless"
     )
@@ -222,7 +223,7 @@ def test_a_class_is_written_for_people_and_for_gradescope(
     marked, _ = _marked(suite, tmp_path, monkeypatch)
     page = " ".join(write_class(suite, marked, tmp_path / "out").read_text("utf-8").split())
     assert "2 of 7 hand-ins run everywhere; the best, good, has 75 of 100 points" in page
-    assert "own_modules: t does not build: t.c:3: error: x" in page
+    assert "your C file does not compile: line 3:1: error: x" in page
     rows = [*csv.DictReader((tmp_path / "out/class.csv").open())]
     assert [row["rank"] for row in rows] == [*"1234567"]
     assert (rows[0]["points"], rows[0]["alone"], rows[0]["hand-in"]) == (
@@ -234,7 +235,9 @@ def test_a_class_is_written_for_people_and_for_gradescope(
     assert found == gradescope(suite, marked[1])
     assert found["score"] == pytest.approx(sum(test["score"] for test in found["tests"]))
     assert sum(test["max_score"] for test in found["tests"]) == 100
-    assert found["tests"][0]["output"] == "1 Mbit/s; best, more is better: 2 Mbit/s"
+    half = found["tests"][0]
+    assert half["output"] == "1 Mbit/s; best, more is better: 2 Mbit/s"
+    assert half["status"] == "passed"  # red is for no mark
     assert "seed" not in json.dumps(found)
 
 
