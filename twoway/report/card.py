@@ -82,6 +82,10 @@ class Line(Record):
         """Return the row's name without the suite's."""
         return self.row.removeprefix(f"{suite}-")
 
+    def place(self, suite: str) -> str:
+        """Return the row's name without the suite's, and the values of its axes."""
+        return f"{self.situation(suite)} {self.at}".rstrip()
+
     @property
     def aim(self) -> str:
         """The values that are better, in words."""
@@ -417,7 +421,7 @@ def card_table(card: Card) -> list[str]:
     rows = [("", "better", *card.columns)]
     for line in card.lines:
         unit = f", {line.unit}" if line.unit != "1" else ""
-        title = f"{line.situation(card.suite)} {line.at}: {line.metric}{unit}"
+        title = f"{line.place(card.suite)}: {line.metric}{unit}"
         if not line.metric:
             title = f"{line.situation(card.suite)}: no run shows it"
         aim = line.aim if line.metric else ""
@@ -429,7 +433,7 @@ def printed_table(card: Card) -> list[str]:
     """Format printed statements beside a card's numbers: a line each, after a line of titles."""
     rows = [
         (
-            f"{line.situation(card.suite)} {line.at}: {line.metric}",
+            f"{line.place(card.suite)}: {line.metric}",
             control,
             number(cell.value),
             said.printed,

@@ -26,7 +26,7 @@ def card_text(card: Card, form: str, rows: Sequence[str]) -> str:
 
     Raises: UsageError if a word chooses no row.
     """
-    titles = {f"{line.situation(card.suite)} {line.at}: {line.metric}": line for line in card.lines}
+    titles = {f"{line.place(card.suite)}: {line.metric}": line for line in card.lines}
     for word in rows:
         if not any(word in title for title in titles):
             situations = dict.fromkeys(line.situation(card.suite) for line in card.lines)
@@ -65,7 +65,7 @@ def _shown(cell: Cell) -> str:
 def _table(card: Card, lines: Sequence[Line]) -> list[list[str]]:
     rows = [["situation", "metric", "better", *card.columns]]
     for line in lines:
-        where = f"{line.situation(card.suite)} {line.at}".strip()
+        where = line.place(card.suite)
         cells = [_shown(line.cells[column]) for column in card.columns]
         rows.append([where, _metric(line), line.aim, *cells])
     return rows

@@ -162,6 +162,12 @@ def test_should_i_switch_has_the_cards_numbers(at: str) -> None:
     assert ("**" not in cubic, "**" in bbr, "~~" in bbr) == (True, True, True)
 
 
+@pytest.mark.parametrize("suite", sorted(KEPT))
+def test_a_row_without_axes_has_no_space_before_its_metric(suite: str) -> None:
+    """A terminal's rows are "row: metric" or "row axis value: metric"."""
+    assert not [line for line in card_table(KEPT[suite]) if " :" in line]
+
+
 def test_rows_of_a_card_as_text() -> None:
     """Chosen rows have each number as mail of 72 ASCII columns, as LaTeX and as Markdown."""
     card, line = KEPT["quick"], next(x for x in KEPT["quick"].lines if x.metric == "jain_index")
