@@ -133,7 +133,7 @@ def comparison_table(found: CardComparison) -> list[str]:
     """List the differences, the cells first, then write how much is the same."""
     rows = [
         (
-            f"{' '.join((each.row.removeprefix(f'{found.suite}-'), *each.at.split()))}: {each.metric}",
+            f"{(each.row.removeprefix(f'{found.suite}-') + ' ' + each.at).rstrip()}: {each.metric}",
             each.control,
             number(each.first),
             number(each.second),
