@@ -50,6 +50,7 @@ def run_experiment(
     *,
     took_s: float = 0,
     beside: Path | None = None,
+    scratch: bool = False,
 ) -> Path:
     """Run an experiment and collect its artifacts.
 
@@ -61,6 +62,7 @@ def run_experiment(
         took_s: wall time that the run has taken before this call, s.
         beside: the run without interventions: then later ones need not happen, if one does; by
             default it is found or made, and each must.
+        scratch: the folder will be removed as soon as it is measured: captures stay uncompressed.
 
     Returns: the run's folder, complete except for the files that the analysis adds.
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
@@ -77,7 +79,8 @@ def run_experiment(
         plan.write(running / PLAN)
         with _naming_commands(point):
             backend.run(running, on_progress)
-        pack(running)
+        if original or not scratch:
+            pack(running)
         strict = beside is None
         did = follow_interventions(point, running, original, strict=strict) if original else None
         with in_a_sentence(running, RunError):

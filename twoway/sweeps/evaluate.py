@@ -264,7 +264,7 @@ def _evaluated(job: Job, asked: Evaluation) -> dict[str, Any]:
 def _measured(point: Point, backend: Backend) -> Metrics:
     """Make a run in a folder of its own, and measure it."""
     with tempfile.TemporaryDirectory(prefix="twoway-") as scratch:
-        folder = run_experiment(point, backend, Path(scratch))
+        folder = run_experiment(point, backend, Path(scratch), scratch=True)
         with in_a_sentence(point.id, AnalysisError):
             return compute(Analysis(folder)).model_copy(update={"analysis": revision()})
 
