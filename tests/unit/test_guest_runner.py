@@ -1,9 +1,8 @@
 """The guest's runner: its own modules, late changes, and sentences about commands that fail."""
 
-import os
-import py_compile
-from pathlib import Path
-from types import ModuleType
+import re
+import subprocess
+import sys
 from unittest.mock import Mock
 
 import network
@@ -12,23 +11,19 @@ import pytest
 import run
 from network import GuestError
 
+from twoway.guest.runner import compiled_runner
+
 # The guest's runner loads its own modules and refuses late changes.
 
 
-def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
-    """The runner neither reads nor writes Python's cache of compiled modules."""
-    source = tmp_path / "module.py"
-    source.write_text("VALUE = 1\n")
-    before = source.stat()
-    cached = Path(py_compile.compile(str(source), doraise=True) or "")
-    source.write_text("VALUE = 2\n")
-    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
-    module = ModuleType("module")
-    run._Compiled("module", str(source)).exec_module(module)
-    assert vars(module)["VALUE"] == 2
-    cached.unlink()
-    run._Compiled("module", str(source)).exec_module(module)
-    assert not cached.exists()
+def test_the_compiled_runner_reads_no_module() -> None:
+    """The compiled runner has each module of its own and of Python that it imports."""
+    argv = [sys.executable, "-I", "-S", "-v", str(compiled_runner())]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "No such file or directory: '/mnt/run/plan.json'\n" in ran.stderr
+    assert 'File "/mnt/twoway/vm/guest/run.py", line ' in ran.stderr
+    read = re.findall(r"^import '(\S+)' # <\S+SourceFileLoader", ran.stderr, re.MULTILINE)
+    assert {name.partition(".")[0] for name in read} <= {"abc", "codecs", "encodings", "io"}
 
 
 def test_a_change_that_lasts_is_refused() -> None:

@@ -41,6 +41,7 @@ from twoway.contract.plan import read_plan
 from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
 from twoway.guest.programs import RUNNER_SOURCES
+from twoway.guest.runner import compiled_runner
 from twoway.guest.source import kernel_named
 from twoway.manifest import Kernel, Module, Platform
 
@@ -51,6 +52,7 @@ _SHADOW_MIB = 16 << 20
 _UMID = "twoway"
 _IDLE = "swapper"  # the kernel's own task, which runs when no process does
 _KERNEL = Path("/mnt/linux")  # in the sandbox
+_COMPILED = "/mnt/runner.pyc"
 _MCONSOLE_MAGIC = 0xCAFEBABE
 # Time for the kernel to answer on its console.
 _ANSWER_S = 1.0
@@ -140,6 +142,9 @@ def command(
         kernel += f" time-travel-start={plan.clock.boot_ns} random-seed={plan.seed}"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
+    if runner is RUNNER and not refusal():  # a container shows no file at another path
+        readable = {_COMPILED: compiled_runner(), **readable}
+        runner = (*RUNNER[:-1], _COMPILED)
     sandboxed = confined_command(
         places(guest.programs, guest.kernel, {**own_modules(guest, plan.own_modules), **readable}),
         home,

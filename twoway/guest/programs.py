@@ -17,17 +17,7 @@ GUEST_PROGRAMS = [
     VM / "guest" / name for name in ("datagrams.c", "init.c", "observe.c", "stream.c")
 ]
 # The program that carries out a plan, with its modules.
-RUNNER_SOURCES = [
-    VM / "guest" / name
-    for name in (
-        "run.py",
-        "fork_server.py",
-        "network.py",
-        "offloads.py",
-        "programs.py",
-        "prompt.py",
-    )
-]
+RUNNER_SOURCES = sorted((VM / "guest").glob("*.py"))
 # Libraries that programs of the guest preload.
 _LIBRARIES = [VM / "guest/fork_server.c", VM / "guest/times.c"]
 GUEST_SOURCES = [

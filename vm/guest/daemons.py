@@ -7,15 +7,16 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from network import GuestError, namespace, note
 from plan_clock import report_progress
 from run_folder import RUN, make_folder, write_file
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Any
 
 # The device of our kernel module twoway_testbed.
 INSTRUMENT = "/dev/twoway_testbed"

@@ -8,8 +8,8 @@ import socket
 import struct
 import subprocess
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path

@@ -14,12 +14,13 @@ import subprocess
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from fork_server import ForkServer
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
 NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000

@@ -16,34 +16,18 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from functools import partial
-from importlib.machinery import FileFinder, SourceFileLoader
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+sys.path.insert(0, str(Path(__file__).parent))  # -I leaves it out
+sys.dont_write_bytecode = True
 
-class _Compiled(SourceFileLoader):
-    """A loader that always compiles, whatever __pycache__ has.
-
-    Reading a cache takes other system calls, and so other random numbers of the kernel.
-    """
-
-    def path_stats(self, path: str) -> Mapping[str, Any]:
-        """Return no time of change, so that no cache is read or written."""
-        raise OSError(path)
-
-
-HERE = str(Path(__file__).parent)
-sys.path.insert(0, HERE)  # -I leaves it out
-sys.path_importer_cache[HERE] = FileFinder(HERE, (_Compiled, [".py"]))
-
-from daemons import Daemons, kernel_log  # noqa: E402 - after the loader above
+from daemons import Daemons, kernel_log  # noqa: E402 - after the path above
 from network import (  # noqa: E402
     NETNS,
     GuestError,
@@ -56,11 +40,12 @@ from network import (  # noqa: E402
 )
 from offloads import switch_off  # noqa: E402
 from plan_clock import OFFSET, plan_now_ns, report_progress, sleep_until  # noqa: E402
-from programs import UserPrograms  # noqa: E402
 from run_folder import RUN, make_folder, write_file  # noqa: E402
 
+TYPE_CHECKING = False  # `typing` takes long to load
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
+    from typing import Any
 
 PR_SET_TIMERSLACK = 29
 # Time for the other hosts of a multi-host run to be ready.
@@ -230,6 +215,8 @@ def warm_up(plan: dict[str, Any]) -> None:
 
     This is called before the traffic, in which reading would cost time.
     """
+    import shutil  # noqa: PLC0415 - takes a while to load
+
     for program in plan["sinks"] + plan["sources"]:
         path = shutil.which(program["run"][0])
         if path:
@@ -297,13 +284,29 @@ def has_signal(interface: str) -> bool:
     return "LOWER_UP" in link["flags"]
 
 
-def perform(plan: dict[str, Any]) -> None:
-    """Carry out the plan: set-up, recorders, traffic, teardown."""
+def set_up(plan: dict[str, Any]) -> None:
+    """Carry out the steps of set-up."""
     limit_descriptors(plan)
     (NETNS / "init").symlink_to("/proc/1/ns/net")
     for step in plan["setup"]:
         if not (native() and step["kind"] in OF_THE_HOST and step["node"] is None):
             execute(step)
+
+
+def user_programs(plan: dict[str, Any]) -> tuple[list[Any], Callable[[], None]]:
+    """Return times and functions that start and stop the experiment's programs; and the last."""
+    if not plan["user_programs"]:
+        return [], lambda: None
+    from programs import UserPrograms  # noqa: PLC0415 - takes a while to load
+
+    named = UserPrograms(plan["user_programs"], RUN / "programs", plan_now_ns)
+    return named.events(), named.finish
+
+
+def perform(plan: dict[str, Any]) -> None:
+    """Carry out the plan: set-up, recorders, traffic, teardown."""
+    events, finish_named = user_programs(plan)
+    set_up(plan)
     if plan["mode"] == "shell":
         from prompt import open_prompt  # noqa: PLC0415 - takes a while to load
 
@@ -320,14 +323,12 @@ def perform(plan: dict[str, Any]) -> None:
         sleep_until(plan["clock"]["start_ns"])
     for step in plan["at_start"]:
         execute(step)
-    named = UserPrograms(plan["user_programs"], RUN / "programs", plan_now_ns)
-    events = named.events()
     events += ((step["at_ns"], partial(change, step)) for step in plan["changes"])
     for at_ns, act in sorted(events, key=itemgetter(0)):
         sleep_until(at_ns)
         act()
     sleep_until(plan["clock"]["stop_ns"])
-    named.finish()
+    finish_named()
     programs.finish()
     time.sleep(plan["clock"]["settle_ns"] / 1e9)
     for step in plan["teardown"]:  # exactly of the time that the captures cover
