@@ -156,7 +156,7 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler's address without an answer is an error that names it."""
     import distributed
 
-    soon = distributed.Client
+    soon: Any = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda at, **_: soon(at, timeout="1s"))
     with (
         pytest.raises(AnalysisError, match=r"--scheduler tcp://127\.0\.0\.1:9"),

@@ -144,7 +144,10 @@ class Card(Document):
         """Format the card as JSON: each row, and all spots of a point, are one line."""
         text = self.model_copy(update={"lines": (), "spots": ()}).model_dump_json()
         points = groupby(self.spots, lambda spot: (spot.row, spot.at))
-        rows = {"lines": [[line] for line in self.lines], "spots": [[*each] for _, each in points]}
+        rows: dict[str, list[list[Line | Spot]]] = {
+            "lines": [[line] for line in self.lines],
+            "spots": [[*each] for _, each in points],
+        }
         for name, records in rows.items():
             inner = ",\n".join(",".join(each.model_dump_json() for each in row) for row in records)
             text = text.replace(f'"{name}":[]', f'\n"{name}":[\n{inner}\n]')

@@ -22,7 +22,7 @@ The time from one to the next has the first cause that holds:
 
 Self-check: the shares, that of pauses included, sum to 1. If queues add more to the loop than the
 tenth, full windows look like a sender that holds back. Without the handshake the scale of windows
-is unknown, and the least possible one counts (`transfer_limits`), which at the receiver says little.
+is unknown, and the least possible one counts (`transfer_limits`): at the receiver it says little.
 
 Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
 """

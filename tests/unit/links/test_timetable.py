@@ -55,7 +55,7 @@ DEPARTURES: dict[str, tuple[Timetable, int, list[tuple[int, int]], list[float]]]
     ),
     "packet 31 leaves at the first time of lap eleven": (
         *(TRACE, 0, [(0, 1500)] * 31),
-        [t for lap in range(0, 110, 10) for t in (lap + 5, lap + 10, lap + 10)][:31],
+        [lap + ms for lap in range(0, 110, 10) for ms in (5.0, 10, 10)][:31],
     ),
     "a delay that falls keeps the order": (DELAYS, 0, [(9, 1), (10, 1), (26, 1)], [29, 29, 31]),
     "3 ms before the start the lap before ends": (TRACE, 3, [(0, 1500)], [3]),

@@ -106,7 +106,7 @@ WITHIN_BOUNDS: dict[Verdict, list[tuple[float | None, float | None, float | None
 
 def test_error_decides() -> None:
     """An error of 4 that reaches beyond an edge leaves the verdict open, even with a tolerance."""
-    wrong = []
+    wrong: list[object] = []
     for wanted, cases in BESIDE_A_VALUE.items():
         for value, tolerance, error in cases:
             said = prediction(PEAK, value, tolerance=tolerance)
