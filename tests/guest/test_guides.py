@@ -155,6 +155,7 @@ def test_the_guides_print_what_they_show(tmp_path: Path) -> None:
     """Five seeds print the guide's table and verdict; their shared file gives the same."""
     copy_listings(REPETITIONS.name, tmp_path, "my-line.yml", "again.yml")
     copy_listings(SHARING.name, tmp_path, "shared.py")
+    carry_out_points(tmp_path / "again.yml", tmp_path / "results")
     done = twoway("run", "again.yml", "--results", "results", cwd=tmp_path)
     (shown,) = re.findall(
         r"^```text\n(.*?)```", REPETITIONS.read_text("utf-8"), re.DOTALL | re.MULTILINE

@@ -1,5 +1,6 @@
 """Links that change by a table: schedules, traces, departure times and delays."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ TRACE = Rate(opportunities=[(5, 1), (10, 2)]).table
 
 # Where a table starts late it has begun before, in ms; packets of (ms, bytes), and when they leave.
 DELAYS = Timetable("delays", ((0, 20 * MS), (10 * MS, 5 * MS)))
-DEPARTURES: dict[str, tuple[Timetable, int, list[tuple[int, int]], list[float]]] = {
+DEPARTURES: dict[str, tuple[Timetable, int, list[tuple[int, int]], Sequence[float]]] = {
     "2 ms before the outage, 500 us after it": (RATES, 0, [(8, 3000)], [20.5]),
     "back to back": (RATES, 0, [(0, 1000), (0, 500), (3, 500)], [1, 1.5, 3.5]),
     "before the start at the first rate": (RATES, 100, [(0, 1000)], [1]),
