@@ -71,9 +71,17 @@ def _prediction_problems(prediction: Predicted, experiment: Experiment) -> Itera
         )
     if (prediction.tolerance is None) != (prediction.value is None):
         yield f".tolerance: goes with a value, got {prediction.tolerance}"
+    yield from _count_problems(prediction, "tolerance")
     if prediction.theory is None and experiment.theory is None:
         yield ".theory: required, for the file names no theory"
     yield from _known_problems("contradicted", prediction.contradicted, prediction, experiment)
+
+
+def _count_problems(said: Statement, field: str) -> Iterator[str]:
+    """Refuse a list that does not have one value for each metric."""
+    given = getattr(said, field)
+    if isinstance(given, list) and len(given) != len(said.metrics):
+        yield f".{field}: {len(given)} values for {len(said.metrics)} metrics"
 
 
 def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
@@ -84,11 +92,15 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
         yield f": value, or at_least or at_most, must give the paper's number; got {given}"
     if (claim.precision is None) != (claim.value is None):
         yield f".precision: goes with a value, got {claim.precision}"
-    if isinstance(claim.value, list) and len(claim.value) != len(claim.metrics):
-        yield f".value: {len(claim.value)} values for {len(claim.metrics)} metrics"
-    size = min((abs(number) for number in claim.numbers if number), default=0)
-    if size and claim.precision and claim.precision >= size:
-        yield f".precision: must be below the value's size ({size:g}), got {claim.precision:g}"
+    counts = [*_count_problems(claim, "value"), *_count_problems(claim, "precision")]
+    yield from counts
+    for metric in [] if counts else claim.metrics:
+        value = claim.value_for(metric, claim.value)
+        precision = claim.value_for(metric, claim.precision)
+        size = abs(value) if isinstance(value, float) else 0
+        if size and precision and precision >= size:
+            yield f".precision: must be below the value's size ({size:g}), got {precision:g}"
+            break
     if low is not None and isinstance(high, float) and low > high:
         yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
     if claim.has_formula and experiment.theory is None:
@@ -100,7 +112,7 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
 
 
 def _form_problems(claim: Claimed) -> Iterator[str]:
-    if claim.numbers and claim.print is None:
+    if claim.value not in (None, "printed") and claim.print is None:
         yield ".print: required beside a number: digits, formula or words"
     if claim.has_formula and claim.print not in (None, "formula"):
         yield f".print: the paper's formula gives this value or bound, got {claim.print}"

@@ -6,7 +6,7 @@ computes their numbers. Claims are the paper's. Findings were written after look
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field
 
@@ -67,6 +67,10 @@ class Statement(Model):
         """The metrics of the statement."""
         return [self.metric] if isinstance(self.metric, str) else self.metric
 
+    def value_for(self, metric: str, given: Any) -> Any:
+        """Return a field's value for one metric, of one for all or one for each."""
+        return given[self.metrics.index(metric)] if isinstance(given, list) else given
+
 
 StatementT = TypeVar("StatementT", bound=Statement)
 
@@ -117,9 +121,10 @@ class Predicted(Statement):
     at_most: Literal["theory"] | None = Field(
         default=None, description="instead of a value: the theory's number is an upper bound"
     )
-    tolerance: NonNegative | Percent | None = Field(
+    tolerance: NonNegative | Percent | list[NonNegative | Percent] | None = Field(
         default=None,
-        description="largest difference from `value` that passes: in its unit, or `0.5 %` of it",
+        description="largest difference from `value` that passes, or one for each metric: in its "
+        "unit, or `0.5 %` of it",
     )
     theory: Name | None = Field(
         default=None, description="the theory, if not the experiment's `theory`"
@@ -139,7 +144,7 @@ class Predicted(Statement):
         return Prediction(
             metric=metric,
             theory=theory,
-            tolerance=_absolute(self.tolerance, numbers[metric]),
+            tolerance=_absolute(self.value_for(metric, self.tolerance), numbers[metric]),
             why=self.why,
             of_testbed=of_testbed,
             printed=printed.get(metric),
@@ -215,9 +220,10 @@ class Claimed(Statement):
         description="the number in print, or one for each metric, in their unit; `printed`: the "
         "paper's own formula, for our parameters",
     )
-    precision: NonNegative | None = Field(
+    precision: NonNegative | list[NonNegative] | None = Field(
         default=None,
-        description="half of the value's last digit, or the accuracy of reading a figure",
+        description="half of the value's last digit, or the accuracy of reading a figure; or one "
+        "for each metric",
     )
     at_least: float | None = Field(default=None, description="a lower bound, in place of a value")
     at_most: float | Literal["printed"] | None = Field(
@@ -240,13 +246,6 @@ class Claimed(Statement):
     )
 
     @property
-    def numbers(self) -> list[float]:
-        """The numbers in print, one for all metrics or one for each."""
-        if isinstance(self.value, list):
-            return self.value
-        return [self.value] if isinstance(self.value, float) else []
-
-    @property
     def has_formula(self) -> bool:
         """True if the paper's own formula gives the value or bound."""
         return "printed" in (self.value, self.at_most)
@@ -254,16 +253,16 @@ class Claimed(Statement):
     def make_claim(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
         """Return the claim about one metric at one point."""
         known = _known(self.differs, metric, point)
-        value = printed[metric] if self.value == "printed" else self.value
+        value: float | Literal["printed"] | None = self.value_for(metric, self.value)
         return Claim(
             claim=_line(self.claim),
             where=self.where,
             by=self.by,
             metric=metric,
-            value=value[self.metrics.index(metric)] if isinstance(value, list) else value,
+            value=printed[metric] if value == "printed" else value,
             formula=self.has_formula,
             print=self.print,
-            tolerance=self.precision,
+            tolerance=self.value_for(metric, self.precision),
             at_least=self.at_least,
             at_most=printed[metric] if self.at_most == "printed" else self.at_most,
             against=self.against,
@@ -299,11 +298,10 @@ class Found(Statement):
     def make_finding(self, metric: str, point: AxisValues, matrix: Matrix) -> Finding:
         """Return the finding on one metric at one point."""
         found = self.measured_at(point, matrix)
-        value = found[self.metrics.index(metric)] if isinstance(found, list) else found
         return Finding(
             finding=_line(self.finding),
             metric=metric,
-            value=value,
+            value=self.value_for(metric, found),
             tolerance=self.tolerance,
             why="measured before; half of the last digit given",
         )

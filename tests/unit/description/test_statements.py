@@ -73,6 +73,8 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             "claims.0.precision: must be below the value's size (13), got 13",
         ),
         (_claim(value=[13, 14]), "claims.0.value: 2 values for 1 metrics"),
+        (_claim(precision=[1, 2]), "claims.0.precision: 2 values for 1 metrics"),
+        ({**THEORY, **_predict(tolerance=[])}, "predictions.0.tolerance: 0 values for 1 metrics"),
         (_claim(value=None), "claims.0: value, or at_least or at_most, must"),
         (_claim(precision=None), "claims.0.precision: goes with a value"),
         (_claim(value="printed"), 'claims.0: "printed", but the file names no theory'),
