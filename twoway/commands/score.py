@@ -91,9 +91,7 @@ def run(args: argparse.Namespace) -> int:
     return ended
 
 
-def read_columns(
-    args: argparse.Namespace,
-) -> "tuple[LoadedSuite, Mapping[str, OwnModule | None]]":
+def read_columns(args: argparse.Namespace) -> "tuple[LoadedSuite, Mapping[str, OwnModule | None]]":
     """Read the suite, and the controls that it does not list, with their modules.
 
     Raises: UsageError if there is no such suite, metric, control or program.

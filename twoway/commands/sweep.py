@@ -132,11 +132,7 @@ def _print_results(
 ) -> None:
     """Print what each sweep answers; the flows of each point if it is asked for nothing."""
     from twoway.report.flow_table import align_columns
-    from twoway.report.sweep_answer import (
-        MOST_ROWS,
-        answer_of,
-        answer_tables,
-    )
+    from twoway.report.sweep_answer import MOST_ROWS, answer_of, answer_tables
     from twoway.report.sweep_page import PAGE, asked_of, derive
 
     names, derived = asked_metrics(args.metric)

@@ -250,10 +250,7 @@ def _no_data(name: str, view: ConnectionView) -> FidelityRow:
     if data:
         what = "data sent, and none arrived by the end"
     return FidelityRow(
-        check=f"{name}: {what}",
-        value=data or len(view.sent),
-        bound="0",
-        verdict=Verdict.WARNING,
+        check=f"{name}: {what}", value=data or len(view.sent), bound="0", verdict=Verdict.WARNING
     )
 
 

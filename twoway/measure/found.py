@@ -98,11 +98,7 @@ def _measured(run: Run, a: str, b: str) -> Measures:
 
 
 def _described(
-    run: Run,
-    flow: int,
-    taps: tuple[Interface, Interface],
-    measures: Measures,
-    unfinished: Packets,
+    run: Run, flow: int, taps: tuple[Interface, Interface], measures: Measures, unfinished: Packets
 ) -> FoundFlow:
     """Describe a flow.
 

@@ -67,9 +67,7 @@ class Estimator:
 
 
 def estimates(
-    scope: Scope,
-    *definitions: Definition,
-    host_errors: HostErrors = MappingProxyType({}),
+    scope: Scope, *definitions: Definition, host_errors: HostErrors = MappingProxyType({})
 ) -> Callable[[Measure], Estimator]:
     """Register a function as the estimator of some quantities; a decorator."""
 

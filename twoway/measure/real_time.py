@@ -176,12 +176,7 @@ def checks(analysis: Analysis, error: ClockError) -> list[FidelityRow]:
     segment_ns = min((v.data_service_ns for v in analysis.connections.values()), default=0)
     rows = [
         _row("timers and samples late in 99 %, ns", error.timer_ns, segment_ns, "a segment takes"),
-        _row(
-            "host delay in 99 %, ns",
-            error.round_trip_ns,
-            segment_ns,
-            "a segment takes",
-        ),
+        _row("host delay in 99 %, ns", error.round_trip_ns, segment_ns, "a segment takes"),
     ]
     if differ_ns := analysis.run.clocks_differ_ns:
         rows.append(

@@ -21,20 +21,11 @@ from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import MOST_CONNECTIONS, read_capture
 
 from twoway.contract.files import open_run_file
-from twoway.contract.guest_files import (
-    Qdisc,
-    read_document,
-    read_netstat,
-)
+from twoway.contract.guest_files import Qdisc, read_document, read_netstat
 from twoway.contract.network import CHANGE_NS, Connection, DatagramFlow, Queue, netstat_file
 from twoway.contract.routing import Routes
 from twoway.links.element import Elements
-from twoway.manifest import (
-    Manifest,
-    captures_left_out,
-    read_manifest,
-    without_captures,
-)
+from twoway.manifest import Manifest, captures_left_out, read_manifest, without_captures
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, PacketFile, numbers_of
 from twoway.measure.tables import read_numbers

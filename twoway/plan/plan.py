@@ -10,12 +10,7 @@ from twoway.description.congestion import parameters_in_kernel
 from twoway.description.point import Point
 from twoway.plan.buffers import buffers_mib
 from twoway.plan.captures import captures
-from twoway.plan.interventions import (
-    marking,
-    outcomes,
-    packet_interventions,
-    setting_changes,
-)
+from twoway.plan.interventions import marking, outcomes, packet_interventions, setting_changes
 from twoway.plan.programs import user_programs
 from twoway.plan.setup import (
     channel_recorders,

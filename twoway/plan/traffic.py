@@ -4,15 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from twoway.contract.network import START_NS, Connection, DatagramFlow, ip_version, mean_interval_ns
-from twoway.contract.plan import (
-    GUEST_BIN,
-    GUEST_RUN,
-    SOCKETS,
-    TRAFFIC,
-    Line,
-    Observe,
-    Program,
-)
+from twoway.contract.plan import GUEST_BIN, GUEST_RUN, SOCKETS, TRAFFIC, Line, Observe, Program
 from twoway.description.datagrams import UDP_HEADER_BYTES
 from twoway.description.draws import traffic_seed
 from twoway.description.point import Point
@@ -123,12 +115,7 @@ def datagram_sink(flow: DatagramFlow) -> Program:
     """Keep the port of a UDP flow open until the end of traffic."""
     receive = f"{GUEST_BIN}/datagrams receive --port {flow.port}"
     receive += " --ipv6" * (ip_version(flow.destination) == 6)
-    return Program(
-        name=f"sink-{flow.name}",
-        node=flow.to,
-        patience_s=0,
-        run=tuple(receive.split()),
-    )
+    return Program(name=f"sink-{flow.name}", node=flow.to, patience_s=0, run=tuple(receive.split()))
 
 
 def datagram_source(point: Point, flow: DatagramFlow) -> Program:

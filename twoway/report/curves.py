@@ -249,10 +249,7 @@ def _unit(family: str, unit: str) -> str:
 
 
 def _lines(
-    experiment: Experiment,
-    axis: str,
-    found: list[_Value],
-    link: Callable[[Result], str] | None,
+    experiment: Experiment, axis: str, found: list[_Value], link: Callable[[Result], str] | None
 ) -> Iterable[Line]:
     for colour, (name, series) in enumerate(_series(axis, found).items()):
         kinds: dict[tuple[str, Style], dict[tuple[float, float | None], _Value]] = {}

@@ -45,8 +45,7 @@ class Redrawn(Model):
     runs: list[str] = Field(min_length=1, description="experiments, or points of experiments")
     metrics: list[str] = Field(default=[], description="metrics or families of them, to draw")
     across: str | None = Field(
-        default=None,
-        description="the sweep's axis that is x; null: the runs in order",
+        default=None, description="the sweep's axis that is x; null: the runs in order"
     )
     at: dict[str, list[Any]] = Field(default={}, description="the points drawn, by axis")
     picture: str = Field(default="", description="in place of metrics, a picture of a run's report")

@@ -24,9 +24,7 @@ def safe_region(experiment: Experiment) -> Figure:
     lines = [
         _edge("exact condition, theory", np.array(exact), 0),
         _edge(
-            "approximation, paper",
-            np.where(least_buffers(pipe, 0)[0] < _BUFFERS, least, np.inf),
-            2,
+            "approximation, paper", np.where(least_buffers(pipe, 0)[0] < _BUFFERS, least, np.inf), 2
         ),
         _points("nothing lost in slow start, measured", experiment, "points", losing=False),
         _points("lost in slow start, measured", experiment, "crosses", losing=True),

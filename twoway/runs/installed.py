@@ -10,9 +10,7 @@ from twoway.description.experiment import Experiment
 
 
 def missing_programs(
-    name: str,
-    experiment: Experiment,
-    files: Mapping[str, Mapping[str, PlannedFile]],
+    name: str, experiment: Experiment, files: Mapping[str, Mapping[str, PlannedFile]]
 ) -> Iterator[str]:
     """List the programs that this machine does not have, each after its field.
 

@@ -202,11 +202,7 @@ def attempt_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[
         Plan(memory_mib=_MEMORY_MIB).write(folder / PLAN)
         arguments = ["--send_omit_free", *VARIANTS[trial.variant], *tolerance, trial.script.name]
         home = folder / GUEST_FOLDER
-        asked = {
-            "command": [_BINARY, *arguments],
-            "folder": str(Path(*_HERE)),
-            "limit_s": LIMIT_S,
-        }
+        asked = {"command": [_BINARY, *arguments], "folder": str(Path(*_HERE)), "limit_s": LIMIT_S}
         try:
             _copy_files(trial.script, home)
             (home / "request.json").write_text(json.dumps(asked))

@@ -24,14 +24,7 @@ from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
 from twoway.description.point import Point
 from twoway.errors import DiskFullError, RunError, UsageError, in_a_sentence
-from twoway.manifest import (
-    CAPTURES,
-    EXPERIMENT,
-    MANIFEST,
-    SAMPLES,
-    read_manifest,
-    without_captures,
-)
+from twoway.manifest import CAPTURES, EXPERIMENT, MANIFEST, SAMPLES, read_manifest, without_captures
 from twoway.messages import say
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns

@@ -5,14 +5,7 @@ from types import ModuleType
 from capture_analysis.discovery import module_of, names_of
 
 from twoway.links.dtm import Channel
-from twoway.links.element import (
-    BeforeQueue,
-    BehindQueue,
-    Delay,
-    Link,
-    ManagedQueue,
-    RateShaper,
-)
+from twoway.links.element import BeforeQueue, BehindQueue, Delay, Link, ManagedQueue, RateShaper
 from twoway.links.mtu import Mtu
 from twoway.links.queue import TcQueue
 from twoway.theory import predictions

@@ -20,9 +20,7 @@ from twoway.measure.connection_view import ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 NEEDLESS = Definition(
-    "retransmissions_needless",
-    "1",
-    "segments sent again whose whole payload had arrived before",
+    "retransmissions_needless", "1", "segments sent again whose whole payload had arrived before"
 )
 
 

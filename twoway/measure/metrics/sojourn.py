@@ -18,14 +18,10 @@ SOJOURN_MEDIAN = Definition(
     "sojourn_median", "ms", "median time of packets in the queue, transmission included"
 )
 SOJOURN_P95 = Definition(
-    "sojourn_p95",
-    "ms",
-    "95th percentile of packets' times in the queue, transmission included",
+    "sojourn_p95", "ms", "95th percentile of packets' times in the queue, transmission included"
 )
 SOJOURN_P99 = Definition(
-    "sojourn_p99",
-    "ms",
-    "99th percentile of packets' times in the queue, transmission included",
+    "sojourn_p99", "ms", "99th percentile of packets' times in the queue, transmission included"
 )
 
 

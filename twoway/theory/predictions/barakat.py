@@ -6,13 +6,7 @@ After Barakat and Altman (1999).
 import math
 
 from twoway.contract.network import Connection
-from twoway.theory.barakat import (
-    Node,
-    filling_bursts,
-    loses_in_slow_start,
-    loss_window,
-    slow_nodes,
-)
+from twoway.theory.barakat import Node, filling_bursts, loses_in_slow_start, loss_window, slow_nodes
 from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 

@@ -15,13 +15,7 @@ import numpy as np
 
 from twoway.contract.network import Connection
 from twoway.links.dtm import Channel
-from twoway.theory.dtm import (
-    Allocator,
-    allocate,
-    half_corridor_bit,
-    response_s,
-    slots_for,
-)
+from twoway.theory.dtm import Allocator, allocate, half_corridor_bit, response_s, slots_for
 from twoway.theory.network import Setup
 from twoway.theory.predictions.barakat import flow_cycle
 from twoway.theory.window_cycle import Cycle, Path

@@ -89,10 +89,7 @@ class Network:
     """
 
     def __init__(
-        self,
-        links: tuple[Link, Link],
-        connections: Sequence[Connection],
-        watch_ns: tuple[int, int],
+        self, links: tuple[Link, Link], connections: Sequence[Connection], watch_ns: tuple[int, int]
     ) -> None:
         self.watch_ns, self.connections = watch_ns, connections
         self.directions = [Direction(link) for link in links]
