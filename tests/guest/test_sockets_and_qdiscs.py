@@ -127,6 +127,21 @@ def test_an_mtu_holds_in_its_direction_alone(tmp_path: Path, ip: int) -> None:
     assert largest == [14 + 1280, 14 + 1500]
 
 
+def test_what_a_router_cuts_has_no_queue(tmp_path: Path) -> None:
+    """Segments without DF arrive in fragments; the run's queue has no length, and it says why."""
+    line = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 50}
+    directions = {"forward": {**line, "mtu_bytes": 1280}, "reverse": line}
+    stack = {"preset": "linux", "sysctls": {"net.ipv4.ip_no_pmtu_disc": 1}}
+    document = {**BASE, "profile": {"directions": directions}, "stack": stack, "duration_s": 1}
+    run = carry_out(write_experiment(tmp_path, document | {"warm_up_s": 0}), tmp_path / "results")
+    assert goodput_mbit(run) > 1
+    found = Metrics.read(run / "metrics.json")
+    assert found.metrics["queue_mean.forward"].value is None
+    assert found.metrics["queue_mean.reverse"].value is not None
+    unproven = [row.check for row in found.fidelity if row.verdict.value == "not proven"]
+    assert any("the wait of packets that its router made" in each for each in unproven)
+
+
 @pytest.mark.parametrize(("ip", "match"), [(4, "ip dsfield"), (6, "ip6 priority")])
 def test_datagrams_have_a_dscp(tmp_path: Path, ip: int, match: str) -> None:
     """A class that tc chooses by DSCP passes marked UDP first, and loses none beside other UDP."""

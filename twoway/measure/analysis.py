@@ -192,6 +192,11 @@ class Analysis:
         """Tell whether a queue's router may drop, make or cut packets before the queue."""
         return queue.node in self.run.set_up or bool(self.run.element(queue, Mtu))
 
+    def cuts(self, queue: Queue) -> bool:
+        """Tell whether a queue's router made other packets of some that came, such as fragments."""
+        made = self.made.get(queue.direction, ())
+        return bool(len(made) and self.stopped.get(queue.direction))
+
     def _passage(self, queue: Queue) -> Passage:
         run, entering, leaving = (
             self.run,

@@ -58,7 +58,9 @@ LEAST_TRANSMISSIONS = 3
     },
 )
 def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
-    """Return peaks, mean and 95th percentile in the steady window."""
+    """Return peaks, mean and 95th percentile in the steady window; NaN if a router cut packets."""
+    if analysis.cuts(view.queue):
+        return (math.nan,) * 4
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
     length, data = view.all_packets, view.data_packets
     return (
