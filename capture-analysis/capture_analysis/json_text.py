@@ -46,9 +46,5 @@ def _are_scalars(values: Collection[Any]) -> bool:
     return bool(values) and _SCALARS.issuperset(map(type, values))
 
 
-def _is_row(value: Any) -> bool:
-    return type(value) is dict and _are_scalars(value.values())
-
-
 def _separated(text: str, margin: str) -> str:
     return text.replace(_ITEM, f",{margin}").replace(_NAME, ": ")

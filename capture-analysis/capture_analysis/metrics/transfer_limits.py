@@ -38,9 +38,8 @@ in the windows' shares; without time stamps all of them do.
 
 Vantage: near the data's sender, where data follows the ACK that released it. The window's scale
 needs the handshake with all of its options; a window of 0 needs no scale. Without it the least
-scale counts with which the windows allowed what was sent: the receive window is full for no
-longer, so that its share is unknown, and those of the causes that need an open window are at
-least so large.
+scale counts that allowed what was sent: the receive window is full for no longer, so that its share
+is unknown, and those of the causes that need an open window are at least so large.
 """
 
 import numpy as np

@@ -186,8 +186,8 @@ def _shares(metrics: Metrics) -> Iterator[str]:
         yield f"Segments sent again: {number(again)}{f' ({why})' if why else ''}."
     if control := value(metrics, "congestion_control"):
         name = [*CONTROLS][int(control) - 1]
-        others = ", as do those of LP, YeAH and others at times" if name == "reno" else ""
-        yield f"Its window follows the rules of {name}{others}."
+        family = "Reno's family (Reno, LP, YeAH and others)" if name == "reno" else name
+        yield f"Its window follows the rules of {family}."
     if syns := value(metrics, "syns_again"):
         yield f"Packets of the handshake sent again: {number(syns)}."
 

@@ -125,7 +125,7 @@ def test_limits_are_told() -> None:
 
 def test_the_congestion_control_is_named() -> None:
     """The rules of a window have their control's name; Reno's are also those of others."""
-    for number, named in ((1, "reno, as do those of LP"), (2, "cubic.")):
+    for number, named in ((1, "Reno's family (Reno, LP"), (2, "cubic.")):
         told = headline(metrics(limited_application=0.5, congestion_control=number), SENDER)
         assert f"the rules of {named}" in dict(told)["What limits the transfer?"]
 
