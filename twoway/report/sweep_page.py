@@ -13,7 +13,7 @@ from twoway.contract.statements import label
 from twoway.contract.verdicts import points_in_words
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves, scatters
-from twoway.report.flow_groups import with_groups
+from twoway.report.flow_groups import metrics_of, with_groups
 from twoway.report.harm import HARMS, with_harm
 from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
 from twoway.report.repetitions import group_runs, statements
@@ -97,7 +97,6 @@ def _write(
     waiting: Sequence[str],
 ) -> Path:
     metrics = asked_of(experiment, metrics)
-    answer = answer_of(experiment, metrics)
     folder = site / experiment.id
     folder.mkdir(exist_ok=True)
 
@@ -112,6 +111,7 @@ def _write(
     }
     every = said | drawn
     figures = {name: every[name] for name in metrics if name in every} | every
+    answer = answer_of(experiment, metrics or _defined(experiment, next(iter(figures), "")))
     table = points_table({each.id: (each.manifest, each.metrics) for each in experiment.results})
     write_points(table, folder)
     pages.write(
@@ -140,6 +140,18 @@ def _once(figures: list[Figure]) -> list[Figure]:
     return [
         replace(each, caption="") if each.caption == above else each
         for each, above in zip(figures, before, strict=False)
+    ]
+
+
+def _defined(experiment: Experiment, family: str) -> list[str]:
+    """List the metrics of a family that any run has: the answer where none is asked for."""
+    return [
+        *dict.fromkeys(
+            name
+            for each in experiment.results
+            for name, found in metrics_of(each.metrics, family).items()
+            if found.value is not None
+        )
     ]
 
 

@@ -1,5 +1,6 @@
 """The answer of a sweep: its table, its sentences, and what a reader must know of them."""
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -184,7 +185,7 @@ def test_draws_in_two_groups_are_named(tmp_path: Path) -> None:
 
 
 def test_the_page_answers_before_all_else(tmp_path: Path) -> None:
-    """The page has the sentences, then the figure, then the table, then other figures."""
+    """A page has sentences, then its first figure, which they are of, a table, other figures."""
     (page,) = write_sweep_pages([swept(tmp_path)], tmp_path, {}, ["ratio"], derived=RATIO)
     text = page_text(page)
     places = [
@@ -195,6 +196,9 @@ def test_the_page_answers_before_all_else(tmp_path: Path) -> None:
     ]
     assert places == sorted(places)
     assert "ratio" in (page.parent / "points.csv").read_text().splitlines()[0]
+    (page,) = write_sweep_pages([swept(tmp_path / "unasked")], tmp_path, {}, [])
+    said = re.findall('<p class="answer">(.*?)</p>', page_text(page))
+    assert said[0].startswith("efficiency.first (acks every-segment) rises")
 
 
 def test_a_run_has_the_metrics_of_its_file(tmp_path: Path) -> None:
