@@ -124,7 +124,7 @@ def said_lines(
                     found += _said(result, row)
     if not found:
         return "", []
-    label_y = _unit(found[0].metric.partition(".")[0], found[0].unit)
+    label_y = with_unit(found[0].metric.partition(".")[0], found[0].unit)
     return label_y, list(_lines(experiment, axis, found, link))
 
 
@@ -195,8 +195,8 @@ def _scatter(
         "-".join(filter(None, [experiment.id, asked.y, "against", asked.x, value])),
         f"{asked.y.replace('_', ' ')} against {asked.x.replace('_', ' ')}{where}",
         "Each dot is a run.",
-        _unit(asked.x, units[asked.x]),
-        _unit(asked.y, units[asked.y]),
+        with_unit(asked.x, units[asked.x]),
+        with_unit(asked.y, units[asked.y]),
         lines,
     )
 
@@ -216,7 +216,7 @@ def _drawn(
             f"{family.replace('_', ' ')} against {axis}",
             caption,
             axis_label(experiment, axis),
-            _unit(family, found[0].unit),
+            with_unit(family, found[0].unit),
             list(_lines(experiment, axis, found, link)),
             log_x=is_logarithmic(experiment, axis),
             x_names=axis_names(experiment, axis),
@@ -244,7 +244,8 @@ def is_logarithmic(experiment: Experiment, axis: str) -> bool:
     return spans >= _DECADES or (len(steps) > 1 and min(steps) >= _STEP and spans >= _SPAN)
 
 
-def _unit(family: str, unit: str) -> str:
+def with_unit(family: str, unit: str) -> str:
+    """Label an axis by a family of metrics and its unit."""
     return family.replace("_", " ") + (f", {unit}" if unit != "1" else "")
 
 

@@ -14,7 +14,7 @@ from twoway.errors import UsageError, in_a_sentence
 from twoway.manifest import SEED
 from twoway.measure.analysis import Analysis
 from twoway.messages import suggest
-from twoway.report.curves import longest_axis, measured_curves
+from twoway.report.curves import longest_axis, measured_curves, with_unit
 from twoway.report.repetitions import group_runs
 from twoway.report.results import Experiment, Result
 from twoway.report.series import named_series
@@ -54,7 +54,7 @@ def _over_time(experiment: Experiment, name: str) -> Figure:
     lines, y_label = [], ""
     for colour, (point, runs) in enumerate(_points(experiment).items()):
         unit, x, y = _series(runs[0], name)
-        y_label = _titled(name.partition(".")[0], unit)
+        y_label = with_unit(name.partition(".")[0], unit)
         style: Style = "steps" if name.startswith(("goodput", "queue", "cwnd")) else "line"
         lines.append(Line(point, x, y, style, colour + 1))  # colour 0 is drawn wide
     seed = f", seed {experiment.results[0].point[SEED]}" if experiment.repeated else ""
@@ -77,7 +77,7 @@ def _distribution(experiment: Experiment, name: str) -> Figure:
         lines.append(Line(point, np.concatenate((x[:1], x)), share, "steps", colour + 1))
     of = "samples over time" if of_series else "flows and seeds"
     caption = f"The share of {of} whose {name} is at most the value on the x axis."
-    title, x_label = f"Distribution of {name}", _titled(name.partition(".")[0], unit)
+    title, x_label = f"Distribution of {name}", with_unit(name.partition(".")[0], unit)
     return Figure(_id("cdf", name), title, caption, x_label, "share at most", lines)
 
 
@@ -90,7 +90,7 @@ def _boxes(experiment: Experiment, name: str) -> Figure:
     for runs in group_runs(experiment.results).values():
         place = places.index(label(runs[0].point[axis]))
         values = _values(runs, name)[1]
-        groups.setdefault(_others(experiment, runs[0], axis), []).append((place, values))
+        groups.setdefault(experiment.place(runs[0], axis), []).append((place, values))
     width = 0.7 / len(groups)
     lines = []
     for number, (group, boxes) in enumerate(groups.items()):
@@ -99,7 +99,7 @@ def _boxes(experiment: Experiment, name: str) -> Figure:
         x, y = np.concatenate(strokes, axis=1) if strokes else np.empty((2, 0))
         lines.append(Line(group or name, x, y, "line", number + 1))
     caption = f"Quartiles of {name} over flows and seeds; whiskers reach its least and its most."
-    title, y_label = f"{name} against {axis}", _titled(name.partition(".")[0], unit)
+    title, y_label = f"{name} against {axis}", with_unit(name.partition(".")[0], unit)
     names = tuple(places)
     return Figure(_id("box", name), title, caption, axis, y_label, lines, x_names=names)
 
@@ -133,7 +133,7 @@ def _map(experiment: Experiment, name: str) -> Figure:
             at = (xs.index(label(point[across])), ys.index(label(point[up])))
             cells.append((*at, fmean(values)))
     x, y, value = np.array(cells, float).reshape(-1, 3).T
-    line = Line(_titled(name, unit), x, y, "cells", 0, top=value)
+    line = Line(with_unit(name, unit), x, y, "cells", 0, top=value)
     title = f"{name} against {across} and {up}"
     seeds = ", the mean over the seeds" if experiment.repeated else ""
     figure = Figure(_id("map", name), title, f"{name}{seeds}.", across, up, [line])
@@ -158,14 +158,8 @@ def _points(experiment: Experiment) -> dict[str, list[Result]]:
     """Group runs by what distinguishes their points."""
     found: dict[str, list[Result]] = {}
     for runs in group_runs(experiment.results).values():
-        found[_others(experiment, runs[0], "") or experiment.id] = runs
+        found[experiment.place(runs[0]) or experiment.id] = runs
     return found
-
-
-def _others(experiment: Experiment, run: Result, axis: str) -> str:
-    """Write a run's values on the axes with several values, without one axis and the seeds."""
-    values = ((n, v) for n, v in run.point.items() if n not in (axis, SEED))
-    return ", ".join(f"{n} {label(v)}" for n, v in values if len(experiment.axes[n]) > 1)
 
 
 def _matching(run: Result, name: str) -> list[str]:
@@ -195,10 +189,6 @@ def _series(run: Result, name: str) -> tuple[str, FloatArray, FloatArray]:
     with in_a_sentence(run.folder, AnalysisError):
         unit, times, values = named_series(Analysis(run.folder), name)
     return unit, times, np.asarray(values, float)
-
-
-def _titled(name: str, unit: str) -> str:
-    return name.replace("_", " ") + (f", {unit}" if unit != "1" else "")
 
 
 def _id(kind: str, name: str) -> str:

@@ -87,6 +87,11 @@ class Experiment:
             if all(axis_number(each.point.get(name)) is not None for each in self.results)
         }
 
+    def place(self, run: Result, axis: str = "") -> str:
+        """Write a run's values on the axes with several values, without one axis and the seeds."""
+        values = ((n, v) for n, v in run.point.items() if n not in (axis, SEED))
+        return ", ".join(f"{n} {label(v)}" for n, v in values if len(self.axes[n]) > 1)
+
     @property
     def repeated(self) -> bool:
         """True if points are repeated with other seeds."""

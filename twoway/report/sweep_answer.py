@@ -158,18 +158,14 @@ def _sentences(
         return
     lines: dict[tuple[str, str], list[_At]] = {}
     for runs in points:
-        others = [
-            f"{name} {label(value)}"
-            for name, value in runs[0].point.items()
-            if name not in (axis, SEED) and len(experiment.axes[name]) > 1
-        ]
+        others = experiment.place(runs[0], axis)
         seeds = [run.point.get(SEED, 1) for run in runs]
         for name in units:
             if found := spread(_values(runs, name)):
                 place = position(experiment, axis, runs[0])
                 draws = dict(zip(seeds, _values(runs, name), strict=True))
                 at = _At(place, label(runs[0].point[axis]), found, draws)
-                lines.setdefault((name, ", ".join(others)), []).append(at)
+                lines.setdefault((name, others), []).append(at)
     logarithmic, named = is_logarithmic(experiment, axis), bool(axis_names(experiment, axis))
     for (name, where), line in list(lines.items())[:_MOST_SENTENCES]:
         if len(line) > 1:
