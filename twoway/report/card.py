@@ -144,7 +144,7 @@ class Card(Document):
         """Format the card as JSON: each row, and all spots of a point, are one line."""
         text = self.model_copy(update={"lines": (), "spots": ()}).model_dump_json()
         points = groupby(self.spots, lambda spot: (spot.row, spot.at))
-        rows: dict[str, list[list[Line | Spot]]] = {
+        rows: dict[str, list[list[Record]]] = {
             "lines": [[line] for line in self.lines],
             "spots": [[*each] for _, each in points],
         }
