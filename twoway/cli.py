@@ -54,6 +54,7 @@ COMMANDS = (
     "why",
     "trace",
     "like",
+    "hunt",
     "evaluate",
     "clean",
     "doctor",
