@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import textwrap
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +34,9 @@ def budget(text: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `hunt` to its parser."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = """\
+    parser.epilog = textwrap.fill(parser.epilog or "", 80)
+    parser.description = f"""{HELP}
+
 goals, each with an equal part of the budget:
   starves  beside CUBIC or Reno, it gets less than a tenth
   harms    it leaves such a flow less than a tenth
