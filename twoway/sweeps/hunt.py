@@ -25,7 +25,7 @@ from hypothesis.errors import NoSuchExample
 
 from twoway.backends.backend import Backend
 from twoway.description.point import Point
-from twoway.errors import DiskFullError, RunError
+from twoway.errors import DiskFullError, RunError, SpecError, UsageError
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute_one
 from twoway.progress import Steps
@@ -307,13 +307,18 @@ def hunt(asked: Hunt, budget_s: float, seed: int) -> tuple[list[Find], int]:
         seed: of the experiments that are drawn.
 
     Returns: the finds, and the number of runs that the search made.
+    Raises: UsageError if an experiment cannot name the control.
     """
     at_once = min(asked.crew, len(GOALS))
     lasts_s = budget_s / math.ceil(len(GOALS) / at_once)
     simplest = {name: values[0] for name, values in _LINK.items()}
     with tempfile.TemporaryDirectory(prefix="twoway-") as scratch:
         document = document_of(asked.control, {**simplest, "seconds": _SECONDS[0]}, "hunt")
-        point = _written(Path(scratch, "hunt.yml"), document)
+        try:
+            point = _written(Path(scratch, "hunt.yml"), document)
+        except SpecError as error:
+            problem = error.problems[0].partition("hunt.yml: flows.0.")[2]
+            raise UsageError(f"{asked.control:.80}: not to be hunted: {problem}") from error
     found: dict[str, tuple[Setting, float]] = {}
     runs, task = 0, partial(_search, asked.control, seed, lasts_s)
     with Steps() as steps, workers(at_once, task) as (executor, run):

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from twoway.commands.hunt import budget
+from twoway.errors import UsageError
 from twoway.sweeps import hunt
 from twoway.sweeps.sweep import Work
 
@@ -70,3 +71,10 @@ def test_a_budget_has_a_unit(text: str) -> None:
     assert budget("10m") == 600
     with pytest.raises(Exception, match="must be as 30s, 10m or 2h"):
         budget(text)
+
+
+def test_an_unknown_control_has_a_sentence(tmp_path: Path) -> None:
+    """A control that no experiment can name is bad usage, before any run."""
+    asked: Any = hunt.Hunt("cubicc", None, tmp_path, tmp_path, 1)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^cubicc: not to be hunted: congestion: no control "):
+        hunt.hunt(asked, 1, 1)
