@@ -50,6 +50,8 @@ from twoway.sweeps.workers import workers
 
 # Most characters of a request; a module of our own has 25,000.
 _LONGEST_LINE = 1 << 20
+# Time from a swallowed end of a run to the next one.
+_AGAIN_S = 0.01
 # The axis by which a request's `set` reaches an experiment's fields.
 _SET = "evaluation"
 
@@ -197,18 +199,36 @@ def _error(kind: str, message: str, hint: str = "") -> dict[str, Any]:
 
 @contextmanager
 def _at_most(longest_s: float) -> Iterator[None]:
-    """Raise TimeBudgetError in this thread, a process's first one, after some wall time."""
+    """Raise TimeBudgetError in this thread, a process's first one, after some wall time.
+
+    Code in C may swallow it, and report that to `sys.unraisablehook`, or fail with another error.
+    """
+    over = TimeBudgetError(f"not finished after {longest_s:g} s of wall time")
+    hook, ended = sys.unraisablehook, False
 
     def end(*_: object) -> NoReturn:
-        raise TimeBudgetError(f"not finished after {longest_s:g} s of wall time")
+        nonlocal ended
+        ended = True
+        raise over
 
-    before = signal.signal(signal.SIGALRM, end)
+    def swallowed(said: Any) -> None:
+        if said.exc_value is over:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            hook(said)
+
+    before, sys.unraisablehook = signal.signal(signal.SIGALRM, end), swallowed
     signal.setitimer(signal.ITIMER_REAL, longest_s)
     try:
         yield
+    except Exception as error:
+        if ended and error is not over:
+            raise over from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = hook
 
 
 def _read(job: Job) -> Evaluation:

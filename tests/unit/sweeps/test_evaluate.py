@@ -1,12 +1,13 @@
 """`twoway evaluate` answers a request that no run can follow with a sentence."""
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from twoway.backends.uml import Uml
-from twoway.sweeps.evaluate import Evaluation, Job, _answered, _point
+from twoway.sweeps.evaluate import Evaluation, Job, TimeBudgetError, _answered, _at_most, _point
 
 ROW = "quick/alone@line=20mbit-100ms,buffer=1bdp"
 REQUESTS: dict[str, Any] = {
@@ -48,3 +49,22 @@ def test_a_point_with_statements_runs_on_another_stack() -> None:
     assert made.experiment.stack.is_linux
     assert made.experiment.seeds is None
     assert not made.findings
+
+
+def test_the_time_is_over_even_if_code_in_c_swallows_it() -> None:
+    """An end that comes in a destructor, or becomes another error, ends the run as any other."""
+
+    class Slow:
+        def __del__(self) -> None:
+            time.sleep(0.1)
+
+    def work(error: type[Exception] | None) -> None:
+        with _at_most(0.01):
+            Slow()
+            if error:
+                raise error
+            time.sleep(5)
+
+    for error in (TimeoutError, None):
+        with pytest.raises(TimeBudgetError, match=r"not finished after 0\.01 s"):
+            work(error)
