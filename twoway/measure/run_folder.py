@@ -102,6 +102,7 @@ class Run:
         self._remembered: tuple[str, dict[Any, Any]] = "", {}
         self._whole: dict[str, Packets] = {}
         self._counters: dict[str, dict[str, int]] = {}
+        self._qdiscs: dict[str, list[Qdisc]] = {}
 
     @property
     def exact_clock(self) -> bool:
@@ -424,7 +425,10 @@ class Run:
 
     def qdiscs(self, node: str, when: str) -> list[Qdisc]:
         """Read the counters of a node's queueing disciplines, before or after the traffic."""
-        return self.document(f"qdisc/{node}-{when}.json", list[Qdisc])
+        name = f"qdisc/{node}-{when}.json"
+        if name not in self._qdiscs:
+            self._qdiscs[name] = self.document(name, list[Qdisc])
+        return self._qdiscs[name]
 
     def root_qdisc(self, interface: str, when: str) -> Qdisc:
         """Read the counters of an interface's own queue, before or after the traffic.
