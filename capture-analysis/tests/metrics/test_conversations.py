@@ -303,11 +303,7 @@ def random_script(events: list[tuple[int, int, str, int, int, bool]], to_server_
             script.send(end, 0, script.next[end] - 1, ack=script.heard[end], window=window)
         else:
             script.ack(end, 0, **({"flags": FLAG_FIN | FLAG_ACK} if what == "fin" else {}))
-        script.packets[-1] |= {
-            "time_ns": now_ns,
-            "marks": 1,
-            "ts_value": now_ns // 1_000_000 + end,
-        }
+        script.packets[-1] |= {"time_ns": now_ns, "marks": 1, "ts_value": now_ns // 1_000_000 + end}
     return script
 
 

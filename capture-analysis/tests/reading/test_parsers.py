@@ -394,10 +394,7 @@ def test_section_may_change_byte_order() -> None:
             section() + b"\7\0\0\0\x10\0\0\0" + bytes(8),
             "block at byte 28 claims 16 bytes before and 0 behind",
         ),
-        (
-            section() + section()[:8] + bytes(20),
-            "section at byte 28 has no byte order: 00000000",
-        ),
+        (section() + section()[:8] + bytes(20), "section at byte 28 has no byte order: 00000000"),
     ],
 )
 def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> None:

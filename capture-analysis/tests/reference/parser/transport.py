@@ -34,10 +34,7 @@ def read_transport(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
     is_segment = ((datagrams.protocol == TCP) & ~datagrams.later)[frames.rows]
     segments = tcp.whole_headers(frames.where(is_segment), datagrams.left_bytes)
     found = np.concatenate(
-        (
-            _segments(segments, datagrams),
-            _others(frames.where(~is_segment), datagrams),
-        )
+        (_segments(segments, datagrams), _others(frames.where(~is_segment), datagrams))
     )
     return found[np.argsort(found["row"], kind="stable")]
 
