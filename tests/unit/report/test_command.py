@@ -147,10 +147,10 @@ def test_numbers_of_figures(tmp_path: Path) -> None:
     assert twoway("figures", "--csv", folder).returncode == 0
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".csv"}
     rows = (folder / "figures/queues.csv").read_text().splitlines()
-    assert rows[0] == 'line,"time, s",packets,to'
+    assert rows[0] == 'line,look,"time, s",packets,to'
     lines = dict.fromkeys(row.split(",")[0] for row in rows[1:])
     assert next(iter(lines)) == "forward queue"
-    assert max(int(float(row.split(",")[2])) for row in rows[1:] if "forward queue" in row) == 4
+    assert max(int(float(row.split(",")[3])) for row in rows[1:] if "forward queue" in row) == 4
 
 
 @pytest.mark.slow
