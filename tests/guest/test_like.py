@@ -32,6 +32,19 @@ def test_only_a_capture_near_the_sender_shows_the_path() -> None:
     document, assumed = experiment_like([guess], "guess")
     assert document["profile"]["directions"]["forward"]["rate_mbit"] == 8
     assert "The rate forward is guessed from gaps between packets." in assumed
+    pauses = {
+        **trips,
+        "limited_application": 1.0,
+        "throughput": 8.0,
+        "goodput": 8.0,
+        "data_time": 1,
+    }
+    for rate_mbit, paced in ((8.1, False), (20.0, True)):
+        known = replace(guess, facts={"bottleneck": rate_mbit, "segment": 1448}, guessed=False)
+        document, _ = experiment_like([replace(known, metrics=pauses)], "full or not")
+        (flow,) = document["flows"]
+        assert ("rate_mbit" in flow) is paced
+        assert flow["congestion"] == ("cubic" if paced else "bbr")
     _, assumed = experiment_like([there] * 15 + [replace(there, start_s=200)], "many")
     assert "The experiment has the 16 transfers with most data at most." in assumed
     assert "The capture's data take 200 s, the run ends at 120 s." in assumed

@@ -16,7 +16,7 @@ from typing import Any
 from capture_analysis import scale
 from capture_analysis.facts.facts import Evidence
 from capture_analysis.one_capture.document import directions_in_order, flow
-from capture_analysis.one_capture.limit import MOST_OF_IT
+from capture_analysis.one_capture.limit import FULL, MOST_OF_IT
 from capture_analysis.one_capture.single import Given
 
 from twoway.contract.network import Connection
@@ -77,10 +77,17 @@ class Transfer:
     guessed: bool = False
 
     @property
-    def is_paced(self) -> bool:
-        """Tell whether its application had nothing to send for most of the time."""
+    def has_pace(self) -> bool:
+        """Tell whether its sender had nothing to send for most of the time."""
         shares = (self.metrics.get(name, 0) for name in ("limited_application", "afar_application"))
         return max(shares) > MOST_OF_IT
+
+    @property
+    def is_paced(self) -> bool:
+        """Tell whether that is its application's pace: one that fills its link is its control's."""
+        sure_mbit = 0 if self.guessed else self.facts["bottleneck"] or 0
+        full = self.metrics.get("throughput", 0) > FULL * sure_mbit > 0
+        return self.has_pace and not full
 
 
 @dataclass(frozen=True)
@@ -180,8 +187,13 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
     ]
     if paced := [f"t{n}" for n, each in enumerate(transfers, start=1) if each.is_paced]:
         assumed.append(f"The application limits {', '.join(paced)}: a constant rate.")
-    if unsure := [f"t{n}" for n, each in enumerate(transfers, start=1) if not _shown(each)]:
-        assumed.append(f"No window shows the control of {', '.join(unsure)}: cubic.")
+    for control in dict.fromkeys(_control(each) for each in transfers if not _shown(each)):
+        unsure = [
+            f"t{n}"
+            for n, each in enumerate(transfers, start=1)
+            if not _shown(each) and _control(each) == control
+        ]
+        assumed.append(f"No window shows the control of {', '.join(unsure)}: {control}.")
     if len(transfers) == _MOST_FLOWS:
         assumed.append(f"The experiment has the {_MOST_FLOWS} transfers with most data at most.")
     last_s = max(each.start_s + each.metrics.get("data_time", 0) for each in transfers)
@@ -259,6 +271,8 @@ def _control(transfer: Transfer) -> str:
     """Name the congestion control that a transfer's window follows; CUBIC if none is sure."""
     if number := transfer.metrics.get("congestion_control"):
         return _CONTROLS[round(number) - 1]
+    if transfer.has_pace and not transfer.is_paced and not _shown(transfer):
+        return "bbr"  # it paces itself, and fills its link
     return "reno" if transfer.metrics.get("window_decrease", 1) < _RENO_BELOW else "cubic"
 
 
