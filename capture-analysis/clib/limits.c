@@ -294,6 +294,7 @@ static enum ca_cause cause_afar(const struct walk *walk, size_t direction,
 {
 	double loop = loop_ns(walk->facts, direction);
 	const struct ca_coming *ack;
+	double delayed_ns;
 	int64_t heard_ns;
 
 	if (kept->emptied)
@@ -304,8 +305,19 @@ static enum ca_cause cause_afar(const struct walk *walk, size_t direction,
 	heard_ns = minus(ack->time_ns, whole_ns(LATER * loop + LATER_NS));
 	if (ack->acked < kept->sent || (double)minus(time_ns, heard_ns) < SOONER * loop)
 		return CAUSE_APPLICATION;
-	return kept->lossy < 0 && minus(heard_ns, kept->data_ns) >= DELAYED_NS ?
-	       CAUSE_NAGLE : CAUSE_CONGESTION;
+	/* The rest of the path delays no ACK. */
+	delayed_ns = (double)minus(heard_ns, kept->data_ns) - walk->facts->round_trip_ns[direction] + loop;
+	return kept->lossy < 0 && delayed_ns >= DELAYED_NS ? CAUSE_NAGLE : CAUSE_CONGESTION;
+}
+
+/* Whether data with PSH are less than a segment; those that an offload merged are no segments. */
+static bool empties(const struct ca_facts *facts, size_t direction, const struct ca_waits *kept,
+		    int64_t payload)
+{
+	int64_t full = full_bytes(facts, direction);
+
+	return !kept->unreleased && facts->segment_bytes[direction] <= full &&
+	       payload + OPTIONS_BYTES < full;
 }
 
 /* The cause of a wait for an ACK that the next data end. */
@@ -417,8 +429,7 @@ static void send(struct walk *walk, size_t row, size_t direction, struct ca_wait
 		scale(walk->facts, direction, kept, start + block->packets.payload_bytes[row]);
 		kept->data_ns = time_ns;
 		kept->unreleased = block->packets.flags[row] & FLAG_PSH ? 0 : -1;
-		kept->emptied = kept->unreleased || block->packets.payload_bytes[row] + OPTIONS_BYTES >=
-				full_bytes(walk->facts, direction) ? -1 : 0;
+		kept->emptied = empties(walk->facts, direction, kept, block->packets.payload_bytes[row]) - 1;
 	}
 	kept->sent = most(kept->sent, start + block->packets.payload_bytes[row]);
 	kept->outstanding = in_flight(kept);
