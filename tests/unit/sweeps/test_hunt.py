@@ -1,5 +1,6 @@
 """`twoway hunt` finds the simplest setting that does badly, and takes up what it has."""
 
+import argparse
 import json
 import math
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from twoway.commands.hunt import budget
+from twoway.commands import hunt as command
 from twoway.errors import UsageError
 from twoway.sweeps import hunt
 from twoway.sweeps.sweep import Work
@@ -68,9 +69,9 @@ def test_a_second_search_goes_on(tmp_path: Path, tried: list[Any]) -> None:
 @pytest.mark.parametrize("text", ["10", "0m", "25h", "m", "-3s"])
 def test_a_budget_has_a_unit(text: str) -> None:
     """A budget is a whole number of seconds, minutes or hours, up to a day."""
-    assert budget("10m") == 600
+    assert command.budget("10m") == 600
     with pytest.raises(Exception, match="must be as 30s, 10m or 2h"):
-        budget(text)
+        command.budget(text)
 
 
 def test_an_unknown_control_has_a_sentence(tmp_path: Path) -> None:
@@ -78,3 +79,10 @@ def test_an_unknown_control_has_a_sentence(tmp_path: Path) -> None:
     asked: Any = hunt.Hunt("cubicc", None, tmp_path, tmp_path, 1)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^cubicc: not to be hunted: congestion: no control "):
         hunt.hunt(asked, 1, 1)
+
+
+def test_without_hypothesis_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is an extra: without it the command says what to install."""
+    monkeypatch.setattr("twoway.commands.hunt.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="hunt needs Hypothesis"):
+        command.run(argparse.Namespace())
