@@ -28,7 +28,7 @@ _GUEST_PATCHES = ("patches/older/*.patch", _SERIES, "patches/local/*.patch")
 _PATCHES: dict[Flavour, Sequence[str]] = {
     "guest": _GUEST_PATCHES,
     "sanitized": _GUEST_PATCHES,
-    "newest": [_SERIES],
+    "newest": [_SERIES, "patches/7.3/*.patch"],
     "wide": _GUEST_PATCHES,
 }
 # The line in a patch that names its kernels.
