@@ -113,8 +113,10 @@ else
 		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py tests/guest/test_testbed.py
 endif
 
-#: LAYER=newest     the modules on Debian's newest kernel, patched by vm/patches/upstream
+#: LAYER=newest     the modules on Debian's newest kernel, patched by vm/patches/upstream; experiments and the clock on 6.1
 layer-newest: env test-packages
+	@$(BIN)/twoway build --kernel 6.1
+	@$(PYTEST) --guest 6.1 -m "" tests/guest/test_newest.py tests/guest/test_clock.py
 	@$(BIN)/twoway build --kernel newest
 	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_clock.py \
 		tests/guest/test_dtm_traffic.py \

@@ -101,7 +101,8 @@ def guest(pytestconfig: pytest.Config) -> Guest:
     flavour = pytestconfig.getoption("guest")
     built = find_guest(flavour)
     if built is None:
-        target = "setup" if flavour == "guest" else f"test LAYER={flavour}"
+        layers = {"guest": "setup", "6.1": "test LAYER=newest"}
+        target = layers.get(flavour, f"test LAYER={flavour}")
         pytest.fail(f"the {flavour} guest is not built: run `make {target}`")
     return built
 

@@ -277,14 +277,18 @@ class Experiment(Model):
     kernel: (
         Annotated[
             str,
-            text(r"^(guest|wide|newest|/.*)$", "guest, wide, newest or an absolute path", most=256),
+            text(
+                r"^(guest|wide|newest|6\.1|/.*)$",
+                "guest, wide, newest, 6.1 or an absolute path",
+                most=256,
+            ),
         ]
         | None
     ) = Field(
         default=None,
         description="what the backend `uml` runs: `guest`, the kernel of `make setup`; `wide`, "
-        "which also has MPTCP, tunnels, netfilter and every qdisc; `newest`, Debian's newest; or "
-        "the path of an unpacked source; by default what `--kernel` says",
+        "which also has MPTCP, tunnels, netfilter and every qdisc; `newest`, Debian's newest; "
+        "`6.1`, Debian 12's; or the path of an unpacked source; by default what `--kernel` says",
     )
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,

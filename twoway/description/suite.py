@@ -35,7 +35,7 @@ STATEMENTS = ("predictions", "claims", "findings", "unclaimed", "theory")
 # What a column may have besides its control, as in "cubic+linux": the fields' words, by name.
 _VARIANTS: Mapping[str, Mapping[str, Any]] = {
     **{name: {"stack": {"preset": name}} for name in ("papers", "linux")},
-    **{name: {"kernel": name} for name in ("guest", "wide", "newest")},
+    **{name: {"kernel": name} for name in ("guest", "wide", "newest", "6.1")},
 }
 # A card is of SEEDS runs a cell if that takes less than _PATIENCE_S on _PROCESSORS, with one more
 # control than the suite's. Processor time of one run a cell, s, of the suite's own columns: by the

@@ -20,6 +20,7 @@ from twoway.guest.patched import build_patched
 from twoway.guest.programs import build_guest_programs, programs_key, seal
 from twoway.guest.seals import BrokenBuildError, digests_of, read_facts, refuse_changed
 from twoway.guest.source import (
+    FETCHED,
     Choice,
     Flavour,
     KernelSource,
@@ -59,7 +60,7 @@ def find_guest(choice: Choice = "guest") -> Guest | None:
 
     Raises: BrokenBuildError if a file of it has changed since the build.
     """
-    if choice == "newest" and fetched_source() is None:
+    if choice in FETCHED and fetched_source(choice) is None:
         return None
     source, flavour, kernel = kernel_source(choice), flavour_of(choice), kernel_folder(choice)
     facts = kernel / "guest.json"
@@ -106,9 +107,9 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     Raises: BuildError with the end of the compiler's output, or if a source changes during the
         build; UsageError without a source.
     """
-    if choice == "newest":
-        steps.begin("newest kernel: fetch its source")
-        call([str(VM / "fetch-source")])
+    if choice in FETCHED:
+        steps.begin(f"{choice} kernel: fetch its source")
+        call([str(VM / "fetch-source"), *FETCHED[choice]])
     if isinstance(choice, Patched):
         build_guest(steps, choice.base)
     source, flavour = kernel_source(choice), flavour_of(choice)

@@ -20,6 +20,7 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
     "sanitized": ["guest.config", "sanitized.config"],
     "newest": ["guest.config", "newest.config"],
     "wide": ["guest.config", "wide.config"],
+    "6.1": ["guest.config", "6.1.config"],
 }
 # Patches under vm/, in order of application: those for kernels before the newest, the series for
 # upstream without their cover letters, those that stay here.
@@ -30,6 +31,14 @@ _PATCHES: dict[Flavour, Sequence[str]] = {
     "sanitized": _GUEST_PATCHES,
     "newest": [_SERIES, "patches/7.3/*.patch"],
     "wide": _GUEST_PATCHES,
+    # Without those that only save time and do not fit.
+    "6.1": (
+        "patches/6.1/*.patch",
+        "patches/older/*.patch",
+        "patches/upstream/[!3]*/000[1-9]-*.patch",
+        "patches/local/000[12689]-*.patch",
+        "patches/local/0011-*.patch",
+    ),
 }
 # The line in a patch that names its kernels.
 _BOUNDS = re.compile(r"^Needed-(until|from): (\d+)\.(\d+)$", re.MULTILINE)

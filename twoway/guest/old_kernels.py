@@ -6,7 +6,7 @@ from typing import get_args
 
 from twoway.guest import smp_kernel
 from twoway.guest.cache import kernel_folder, lock_if_free
-from twoway.guest.source import Flavour, fetched_source
+from twoway.guest.source import FETCHED, Flavour, fetched_source
 from twoway.paths import cache
 
 
@@ -16,7 +16,7 @@ def old_kernels() -> Iterator[tuple[Path, str]]:
     Yields: a kernel's folder, and the reason why it can be removed.
     Raises: UsageError without a source of kernels, because then it is unknown which are in use.
     """
-    flavours = [each for each in get_args(Flavour) if each != "newest" or fetched_source()]
+    flavours = [each for each in get_args(Flavour) if each not in FETCHED or fetched_source(each)]
     used = {kernel_folder(flavour) for flavour in flavours}
     used |= {smp_kernel.kernel_folder(checkers) for checkers in get_args(smp_kernel.Checkers)}
     kernels = cache() / "kernel"

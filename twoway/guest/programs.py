@@ -32,6 +32,7 @@ _PROGRAMS: dict[Flavour, list[Path]] = {
     "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/fuzz/qdisc_fuzz.c"],
     "newest": GUEST_PROGRAMS,
     "wide": GUEST_PROGRAMS,
+    "6.1": GUEST_PROGRAMS,
 }
 # Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
 # the alignment in ours only, because the kernel's own code does not pass.
@@ -40,6 +41,7 @@ _MODULE_SETTINGS: dict[Flavour, list[str]] = {
     "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
     "newest": ["KCFLAGS=-Werror"],
     "wide": ["KCFLAGS=-Werror"],
+    "6.1": ["KCFLAGS=-Werror"],
 }
 # The sources, below kernel-modules/, of our modules and our parts of tc.
 MODULE_SOURCES = (

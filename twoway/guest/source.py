@@ -13,8 +13,8 @@ from twoway.paths import PACKAGED, cache
 
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
 # "newest" is Debian's newest kernel with the series in vm/patches/upstream; "wide" has more of
-# Linux's network, for what an experiment sets up by commands.
-Flavour = Literal["guest", "sanitized", "newest", "wide"]
+# Linux's network, for what an experiment sets up by commands; "6.1" is Debian 12's first kernel.
+Flavour = Literal["guest", "sanitized", "newest", "wide", "6.1"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,14 @@ NAMED: dict[str | None, Flavour] = {
     "guest": "guest",
     "wide": "wide",
     "newest": "newest",
+    "6.1": "6.1",
 }
+# Flavours with a source that `vm/fetch-source` fetches: its argument, if it needs one.
+FETCHED: dict[Flavour, list[str]] = {"newest": [], "6.1": ["6.1"]}
 
-OLDEST_KERNEL = (6, 12)
+_OLDEST_KERNEL = (6, 1)
+# From this version on a tree is configured and patched as "guest", the first whose patches all fit.
+_FIRST_GUEST = (6, 12)
 # From this version on a tree is configured and patched as "newest".
 _FIRST_NEWEST = (7, 3)
 # Folders of an unpacked tree; a changed file in them causes another build.
@@ -85,7 +90,8 @@ def kernel_named(name: str | None) -> Choice:
         if patch.is_file():
             return Patched(kernel_named(plus.string[: plus.start()]), patch.resolve())
     raise UsageError(
-        f"kernel: must be guest, wide, newest or the folder of an unpacked source, got {name:.80}",
+        f"kernel: must be {', '.join(filter(None, NAMED))} or the folder of an unpacked source, "
+        f"got {name:.80}",
         "KERNEL+FILE is one of these with a patch",
     )
 
@@ -99,13 +105,16 @@ def flavour_of(choice: Choice) -> Flavour:
         return flavour_of(choice.base)
     if not isinstance(choice, Path):
         return choice
-    return "newest" if version_of(choice) >= _FIRST_NEWEST else "guest"
+    version = version_of(choice)
+    if version >= _FIRST_NEWEST:
+        return "newest"
+    return "guest" if version >= _FIRST_GUEST else "6.1"
 
 
 def kernel_source(choice: Choice = "guest") -> KernelSource:
     """Find the kernel's source.
 
-    For the flavour "newest" that is the source which `vm/fetch-source` fetched. For the
+    For the flavours in FETCHED that is the source which `vm/fetch-source` fetched. For the
     others it is $KERNEL_SRC if set, else the source of a guest packaged or deployed here, else the
     tarball of the distribution's package, the oldest that is new enough, else Debian's 6.12.
 
@@ -117,10 +126,12 @@ def kernel_source(choice: Choice = "guest") -> KernelSource:
         return replace(base, identity=identity)
     if isinstance(choice, Path):
         return _tree(choice)
-    if choice == "newest":
-        fetched = fetched_source()
+    if choice in FETCHED:
+        fetched = fetched_source(choice)
         if fetched is None:
-            raise UsageError("no newest kernel source", "`twoway build --kernel newest` fetches it")
+            raise UsageError(
+                f"no {choice} kernel source", f"`twoway build --kernel {choice}` fetches it"
+            )
         return _tarball(fetched)
     return _distribution_source()
 
@@ -128,7 +139,7 @@ def kernel_source(choice: Choice = "guest") -> KernelSource:
 def _distribution_source() -> KernelSource:
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
-        return _tree(Path(chosen).resolve())
+        return _tree(Path(chosen).resolve(), _FIRST_GUEST)
     for builds in (PACKAGED, cache()):
         deployed = builds / "deployed.json"
         if deployed.is_file():
@@ -137,7 +148,7 @@ def _distribution_source() -> KernelSource:
         found = []
         for path in folder.glob("linux-source-*.tar.*"):
             match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
-            if match and (int(match[1]), int(match[2])) >= OLDEST_KERNEL:
+            if match and (int(match[1]), int(match[2])) >= _FIRST_GUEST:
                 found.append(((int(match[1]), int(match[2])), path))
         if found:
             return _tarball(min(found)[1])
@@ -147,9 +158,10 @@ def _distribution_source() -> KernelSource:
     )
 
 
-def fetched_source() -> Path | None:
-    """Return the newest kernel's source, fetched by `vm/fetch-source`."""
-    return next((cache() / "source").glob("linux-source-*.tar.xz"), None)
+def fetched_source(flavour: Flavour) -> Path | None:
+    """Return the source of a flavour in FETCHED, if `vm/fetch-source` has fetched it."""
+    folder = cache() / "-".join(["source", *FETCHED[flavour]])
+    return next(folder.glob("linux-source-*.tar.xz"), None)
 
 
 def version_named(name: str | None) -> str:
@@ -174,12 +186,12 @@ def _tarball(path: Path) -> KernelSource:
     return KernelSource(path, f"{path.name} {path.stat().st_size}")
 
 
-def _tree(path: Path) -> KernelSource:
-    version_of(path)
+def _tree(path: Path, oldest: tuple[int, int] = _OLDEST_KERNEL) -> KernelSource:
+    version_of(path, oldest)
     return KernelSource(path, f"{path} {_tree_state(path)}")
 
 
-def version_of(tree: Path) -> tuple[int, int]:
+def version_of(tree: Path, oldest: tuple[int, int] = _OLDEST_KERNEL) -> tuple[int, int]:
     """Read a tree's version.
 
     Raises: UsageError if it is no kernel tree, or too old.
@@ -190,9 +202,10 @@ def version_of(tree: Path) -> tuple[int, int]:
         raise UsageError(f"{tree}: not a kernel tree: {error.strerror}") from error
     fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
     version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
-    if version < OLDEST_KERNEL:
+    if version < oldest:
         raise UsageError(
-            f"{tree}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported",
+            f"{tree}: kernel {version[0]}.{version[1]}; {oldest[0]}.{oldest[1]} is the oldest "
+            "supported",
             "patches that virtual time needs do not apply to older ones (vm/README.md)",
         )
     return version

@@ -75,7 +75,7 @@ class ActiveQueue(QueueByWord):
 
     def setting_problems(self, setting: Setting) -> list[str]:
         """Refuse dualpi2 on a kernel without it."""
-        if self.word != "dualpi2" or setting.kernel not in (None, "guest", "wide"):
+        if self.word != "dualpi2" or setting.kernel not in (None, "guest", "wide", "6.1"):
             return []
         problem = ": dualpi2 came with Linux 6.17: an experiment with `kernel: newest` may have it"
         return [f"{problem}, got kernel {setting.kernel or 'guest'}"]

@@ -19,23 +19,24 @@ def _tree(folder: Path, version: str) -> Path:
 
 
 def test_names_of_kernels(tmp_path: Path) -> None:
-    """A kernel's name is `guest`, `wide`, `newest`, a folder, or one of these with a patch."""
+    """A kernel's name is `guest`, `wide`, `newest`, `6.1`, a folder, or one with a patch."""
     assert kernel_named(None) == "guest"
-    assert all(kernel_named(name) == name for name in ("guest", "wide", "newest"))
+    assert all(kernel_named(name) == name for name in ("guest", "wide", "newest", "6.1"))
     assert kernel_named(str(tmp_path)) == tmp_path
     patch = tmp_path / "a+b.diff"
     patch.touch()
     assert kernel_named(f"wide+{tmp_path}/a+b.diff") == Patched("wide", patch)
     for name in ("6.12", "guest+gone.diff", f"6.12+{patch}"):
-        with pytest.raises(UsageError, match=r"must be guest, wide, newest or the folder .* got "):
+        with pytest.raises(UsageError, match=r"must be guest, wide, newest, 6.1 or .* got "):
             kernel_named(name)
 
 
 @pytest.mark.parametrize(
-    ("version", "flavour"), [("6.12", "guest"), ("7.2", "guest"), ("7.3", "newest")]
+    ("version", "flavour"),
+    [("6.1", "6.1"), ("6.11", "6.1"), ("6.12", "guest"), ("7.2", "guest"), ("7.3", "newest")],
 )
 def test_a_tree_is_patched_by_its_version(tmp_path: Path, version: str, flavour: str) -> None:
-    """A kernel tree below 7.3 gets the guest's patches, any other those of Debian's newest."""
+    """A kernel tree gets the patches of 6.1, from 6.12 on the guest's, from 7.3 the newest's."""
     assert flavour_of(_tree(tmp_path, version)) == flavour
     assert kernel_source(tmp_path).path == tmp_path
 

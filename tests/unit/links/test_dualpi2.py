@@ -9,7 +9,7 @@ from support.running import SMALL, problems_of, write_experiment
 from twoway.paths import PROFILES
 
 
-@pytest.mark.parametrize("kernel", [None, "guest", "wide", "newest"])
+@pytest.mark.parametrize("kernel", [None, "guest", "wide", "6.1", "newest"])
 def test_dualpi2_takes_the_newest_kernel(tmp_path: Path, kernel: str | None) -> None:
     """dualpi2 is refused on the guest's own kernel, with a hint at the kernel that has it."""
     profile = yaml.safe_load((PROFILES / "access-8mbit.yml").read_text())
