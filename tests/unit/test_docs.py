@@ -90,8 +90,9 @@ def _modules() -> int:
 
 
 def _patches() -> int:
-    """Count the patches of 6.12, without cover letters and patches for newer kernels."""
-    paths = (path for path in (ROOT / "vm/patches").rglob("*.patch") if path.name[:4] != "0000")
+    """Count the patches of 6.12, without cover letters and patches for other kernels."""
+    found = (ROOT / "vm/patches").glob("[!67]*/**/*.patch")
+    paths = (path for path in found if path.name[:4] != "0000")
     return sum("\nNeeded-from: " not in path.read_text() for path in paths)
 
 
