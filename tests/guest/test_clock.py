@@ -110,7 +110,7 @@ def selftest(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the series' selftest, compiled."""
     selftests = guest.kernel.parent.parent / "source/tools/testing/selftests"
     program = tmp_path_factory.mktemp("selftest") / "time_travel"
-    words = [*"cc -O2 -Wall -static -o".split(), str(program), str(selftests / "um/time_travel.c")]
+    words = ["cc", "-O2", "-Wall", "-static", "-o", f"{program}", f"{selftests}/um/time_travel.c"]
     if guest.flavour == "6.1":  # whose kselftest.h has one of the two
         words.append("-Dksft_exit_fail_perror=ksft_exit_fail_msg")
     subprocess.run(words, check=True)
