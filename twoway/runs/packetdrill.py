@@ -224,7 +224,7 @@ def _copy_files(script: Path, home: Path) -> None:
     for up, name in sorted({found.groups() for found in _ABOVE.finditer(script.read_text())}):
         shared = script.parent / up / name
         for path in sorted(shared.rglob("*")) if shared.is_dir() else ():
-            if path.is_file() and not path.is_symlink():
+            if path.is_file() and (not path.is_symlink() or _leads_to_script(path, shared)):
                 sources[f"{up}{name}/{path.relative_to(shared)}"] = path
     if sum(min(path.stat().st_size, _ALL_BYTES) for path in sources.values()) > _ALL_BYTES:
         raise TwowayError(f"{script}: the files beside it have more than {_ALL_BYTES >> 20} MiB")
@@ -233,6 +233,12 @@ def _copy_files(script: Path, home: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
         target.chmod(path.stat().st_mode & 0o777 | 0o444)
+
+
+def _leads_to_script(link: Path, shared: Path) -> bool:
+    """Tell whether a link, such as tcp/common/defaults.sh, leads to a script beside its tree."""
+    found = link.resolve()
+    return found.suffix in {".sh", ".py"} and found.is_relative_to(shared.resolve().parent.parent)
 
 
 def _verdict(trial: Trial, folder: Path) -> Verdict:

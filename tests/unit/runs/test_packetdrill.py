@@ -7,7 +7,7 @@ import pytest
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
-from twoway.runs.packetdrill import VARIANTS, Verdict, find_binary, find_trials
+from twoway.runs.packetdrill import VARIANTS, Verdict, _copy_files, find_binary, find_trials
 
 
 def test_a_name_says_for_which_addresses_a_script_is(tmp_path: Path) -> None:
@@ -73,6 +73,22 @@ def test_a_static_binary_is_refused(tmp_path: Path) -> None:
         find_binary(tmp_path / "static")
     (tmp_path / "link").symlink_to("dynamic")
     assert find_binary(tmp_path / "link") == (tmp_path / "dynamic").resolve()
+
+
+def test_a_shared_folder_may_have_links_to_scripts_beside_it(tmp_path: Path) -> None:
+    """A link of ../common to a script of the same tree is copied; one to another place is not."""
+    for name in ("net/common/defaults.sh", "net/tcp/common/own.sh", "key", "other.sh"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("true\n")
+    common = tmp_path / "net/tcp/common"
+    (common / "defaults.sh").symlink_to("../../common/defaults.sh")
+    (common / "key.sh").symlink_to(tmp_path / "key")
+    (common / "other.sh").symlink_to(tmp_path / "other.sh")
+    (tmp_path / "net/tcp/fast").mkdir()
+    (tmp_path / "net/tcp/fast/a.pkt").write_text("`../common/defaults.sh`\n")
+    _copy_files(tmp_path / "net/tcp/fast/a.pkt", tmp_path / "home")
+    copied = [path.name for path in sorted((tmp_path / "home").rglob("common/*"))]
+    assert copied == ["defaults.sh", "own.sh"]
 
 
 def test_a_failure_has_both_times() -> None:
