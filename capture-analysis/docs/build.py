@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 
 HERE = Path(__file__).parent
-TEXTS = ("tutorial", "connections", "wireshark", "page", "limits", "how-true")
+TEXTS = ("tutorial", "connections", "wireshark", "limits", "how-true")
 
 
 @dataclass(frozen=True)

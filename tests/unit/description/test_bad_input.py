@@ -98,7 +98,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             {"qdiscs": {}},
             "qdiscs: unknown field; hosts.NAME.qdisc and routers.NAME.qdisc name them",
         ),
-        ({"kernel": "6.12"}, "kernel: must be guest, wide, newest or an absolute path, got"),
+        ({"kernel": "6.12"}, "kernel: must be guest, wide, newest, 6.1 or an absolute path, got"),
         ({"own_modules": ["mine.c"]}, "own_modules: mine.c: No such file or directory"),
         ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),
         (_one(stop_s=2), "flows.0.stop_s: must be at most duration_s (1.5), got 2"),
