@@ -1,12 +1,13 @@
 """Keep the numbers of runs in docs/results, and judge the papers' claims by them.
 
-`results_kept.py FOLDER` takes the lines of the points that `twoway papers` reported in FOLDER. Each
-names the revision of its run, which must be clean. It writes claims.csv by today's files.
+`results_kept.py FOLDER` takes the lines of the points that `twoway papers` reported in FOLDER. All
+are of the clean revision in summary.json but those that name another, of later runs. It writes
+claims.csv by today's files.
 """
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -27,41 +28,44 @@ _NUMBERS = RESULTS / "numbers"
 _CLAIMS, _SUMMARY = RESULTS / "claims.csv", RESULTS / "summary.json"
 
 
-def revisions() -> dict[str, str]:
-    """Return the revision of each line that names one, by point.
+def later_revisions(lines: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the revisions that lines name.
 
     Raises: SystemExit with a sentence if one has changes that were not committed.
     """
-    named = {line["point"]: line["git"] for line in _lines(_NUMBERS) if "git" in line}
-    for point, revision in named.items():
+    named = {line["git"]: line["point"] for line in lines if "git" in line}
+    for revision, point in named.items():
         if revision.endswith("-dirty"):
             raise SystemExit(f"{point}: ran at {revision}: commit the changes, and run it again")
-    return named
+    return set(named)
 
 
 def merge(reported: Path) -> None:
     """Take the lines of a report's numbers, and drop those of points that no longer exist.
 
     Runs repeat to the digit: a metric that the report lacks, because no experiment in it refers to
-    it, keeps its number. If the report has every point, summary.json has its machine and versions.
+    it, keeps its number. If all lines are of one revision, it stands in summary.json alone.
     """
     lines: dict[str, dict[str, Any]] = {}
-    for line in (*_lines(_NUMBERS), *_lines(reported / "numbers")):
+    for line in (*read_lines(), *read_lines(reported / "numbers")):
         lines[line["point"]] = {**lines.get(line["point"], {}), **line}
-    texts: dict[Path, list[str]] = {}
-    for name in all_ids():
-        kept = [lines[point] for point in point_names(name) if point in lines]
-        path = _NUMBERS / f"{paper_of(name)}.jsonl"
-        texts.setdefault(path, []).extend(f"{json.dumps(line)}\n" for line in kept)
-    for path, written in texts.items():
-        path.write_text("".join(written), "utf-8")
-    if len(revisions()) == sum(map(len, texts.values())):
+    names = [point for name in all_ids() for point in point_names(name) if point in lines]
+    kept = [lines[point] for point in names]
+    revisions = later_revisions(kept)
+    if len(revisions) == 1 and all(line.pop("git", None) for line in kept):
         summary = json.loads((reported / "summary.json").read_text("utf-8"))
         del summary["papers"]
         _SUMMARY.write_text(f"{json.dumps(summary, indent=1)}\n", "utf-8")
+    texts: dict[Path, list[str]] = {}
+    for line in kept:
+        path = _NUMBERS / f"{paper_of(line['point'])}.jsonl"
+        texts.setdefault(path, []).append(f"{json.dumps(line)}\n")
+    for path, written in texts.items():
+        path.write_text("".join(written), "utf-8")
 
 
-def _lines(folder: Path) -> Iterator[dict[str, Any]]:
+def read_lines(folder: Path = _NUMBERS) -> Iterator[dict[str, Any]]:
+    """Read the lines of kept, or of reported, numbers."""
     return (json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.open("rb"))
 
 

@@ -10,7 +10,7 @@ from math import comb
 from statistics import median
 from typing import NamedTuple
 
-from results_kept import RESULTS, kept_numbers, paper_of, revisions
+from results_kept import RESULTS, kept_numbers, later_revisions, paper_of, read_lines
 
 from twoway.commands.options import all_ids
 from twoway.contract.judge import Verdict, judge
@@ -40,10 +40,8 @@ _HEAD = """\
 # Kept results
 
 `docs/results_page.py` writes this page from the tables beside it. They have the newest run of each
-of the {points} points, as their files say (Linux {kernel}), judged by today's files. {named} lines
-are of runs since 28 November 2026, each with the revision of its run, which is a clean checkout's.
-No single checkout made the others. They are of {revisions} revisions, and of {dirty} of these there
-are runs with changes that were not committed.
+of the {points} points, as their files say (Linux {kernel}), judged by today's files. All runs are
+of the clean checkout `{checkout}`; {later} lines of later runs name their own.
 
 | file | what it has |
 |---|---|
@@ -82,14 +80,13 @@ def page() -> str:
     """Return the page's text."""
     summary = json.loads((RESULTS / "summary.json").read_text("utf-8"))
     (kernel,) = summary["provenance"]["kernel"]
-    trees = summary["provenance"]["git"]
-    older = {tree.removesuffix("-dirty") for tree in trees}
-    dirty = sum(tree.endswith("-dirty") for tree in trees)
+    (checkout,) = summary["provenance"]["git"]
+    lines = [*read_lines()]
+    later_revisions(lines)
     count = sum(len(point_names(name)) for name in all_ids())
+    later = sum("git" in line for line in lines)
     parts = [
-        _HEAD.format(
-            points=count, kernel=kernel, named=len(revisions()), revisions=len(older), dirty=dirty
-        ),
+        _HEAD.format(points=count, kernel=kernel, checkout=checkout, later=later),
         *_claims(),
         *_coverage(),
         *_sharpness(),

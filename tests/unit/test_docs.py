@@ -213,13 +213,12 @@ def test_a_change_of_the_setup_is_noticed() -> None:
     assert [*counts.values()] == [len(found), 5, 3, 0]
 
 
-def test_a_kept_line_is_of_a_clean_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_line_is_of_a_clean_revision() -> None:
     """A line of the kept numbers whose run had uncommitted changes is refused, by its point."""
-    results_kept.revisions()
+    results_kept.later_revisions(results_kept.read_lines())
     line = {"point": "zhang-fig8", "git": "5bad94229c0b-dirty", "queue_peak.forward": 55.0}
-    monkeypatch.setattr(results_kept, "_lines", lambda _: iter([line]))
     with pytest.raises(SystemExit, match=r"^zhang-fig8: ran at 5bad94229c0b-dirty: commit "):
-        results_kept.revisions()
+        results_kept.later_revisions([line])
 
 
 def test_figures_of_speed_are_printed_by_benchmarks() -> None:
