@@ -133,8 +133,9 @@ def test_compression_ends_at_once(tmp_path: Path) -> None:
     (tmp_path / "pcap").mkdir()
     for name in ("h1-eth0", "h2-eth0"):
         with (tmp_path / f"pcap/{name}.pcap").open("wb") as file:
-            file.truncate(1 << 42)
+            file.truncate(1 << 36)
     main = threading.get_ident()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
         while not list(tmp_path.glob("pcap/*.zst")):
@@ -143,9 +144,12 @@ def test_compression_ends_at_once(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        pack(tmp_path)
-    thread.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pack(tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        thread.join()
     assert (tmp_path / "pcap/h1-eth0.pcap").is_file()
 
 
