@@ -52,7 +52,9 @@ def merge(reported: Path) -> None:
     names = [point for name in all_ids() for point in point_names(name) if point in lines]
     kept = [lines[point] for point in names]
     revisions = later_revisions(kept)
-    if len(revisions) == 1 and all(line.pop("git", None) for line in kept):
+    if len(revisions) == 1 and all("git" in line for line in kept):
+        for line in kept:
+            del line["git"]
         summary = json.loads((reported / "summary.json").read_text("utf-8"))
         del summary["papers"]
         _SUMMARY.write_text(f"{json.dumps(summary, indent=1)}\n", "utf-8")
