@@ -4,44 +4,38 @@ import io
 import subprocess
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import corpus_files
 import hand_built
-import numpy as np
 import pytest
 from capture_analysis.annotation.copying import copy_capture
+from capture_analysis.errors import AnalysisError
 from capture_analysis.reading import buffer
 from capture_analysis.reading.byte_source import ByteSource
 from corpus_conversations import whole
 from corpus_files import Frame, Interface, Pcapng
-from reference.parser.frames import Fate
-from reference.parser.pcap import PcapRecords
-from reference.parser.pcapng import PcapngRecords
+from reference.parser.frames import Frame as Captured
+from reference.parser.records import ChainBrokenError, open_records
 
 ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
 FRAMES = [Frame.of(d.time_ns, hand_built.ethernet(d.octets)) for d in whole(1)[:10]]
 COMMENTS = {2: ["one"], 3: ["four", "several words"]}
 
 
-def frames(content: bytes) -> Iterator[tuple[Any, ...]]:
-    """List each frame before the first damage, as the parser in numpy finds it."""
-    data = np.frombuffer(content, np.uint8)
-    records: Any = PcapngRecords.open(content[:24])
-    at = 0 if records else 24
-    records = records or PcapRecords.open(content[:24])
-    taken = 1
-    while taken and not records.broken:
-        some, taken = records.walk(data[at:], 1 << 20)
-        for n in range(len(some)):
-            start = at + int(some.start[n])
-            octets = content[start : start + int(some.captured[n])]
-            link_type = some.link_type[n] & 0xFFFF  # the bits above are unknown to the parser
-            known = some.original[n], some.time_ns[n], link_type, some.interface[n], octets
-            sound = some.fate[n] == Fate.PACKETS
-            yield (int(some.fate[n]), *(known if sound else ()))
-        at += taken
+def frames(content: bytes) -> Iterator[Captured]:
+    """List each frame before the first damage, as the parser in Python finds it."""
+    records = open_records(content[:24])
+    length = 1
+    with suppress(ChainBrokenError):
+        while records and length:
+            length, frame = records.read(memoryview(content)[records.position :])
+            records.position += length
+            if frame:
+                # The bits above are unknown to the parser; a copy's fractions are below a second.
+                yield replace(frame, link_type=frame.link_type & 0xFFFF, fraction_beyond=False)
 
 
 def copy(path: Path, comments: dict[int, list[str]]) -> tuple[int, bytes]:
@@ -72,11 +66,13 @@ def test_every_frame_is_the_same(tmp_path: Path) -> None:
     """A copy has exactly the frames before the first damage, byte by byte."""
     path, compared = tmp_path / "any.pcap", 0
     for content in files():
-        head = content[:24]
-        if len(head) < 24 or not (PcapngRecords.open(head) or PcapRecords.open(head)):
+        try:
+            before = list(frames(content)) if len(content) >= 24 else []
+        except AnalysisError:
+            before = []
+        if not before:
             continue
         path.write_bytes(content)
-        before = list(frames(content))
         count, found = copy(path, {n: ["a comment"] for n in range(1, len(before) + 9, 2)})
         assert count == len(before)
         assert not count or list(frames(found)) == before

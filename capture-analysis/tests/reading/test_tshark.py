@@ -16,7 +16,7 @@ import tshark_tracking
 from capture_analysis.columns import concatenate, empty_columns
 from capture_analysis.reading.capture import Capture
 from corpus import Specimen
-from reference.parser import NumpyParser
+from reference.parser import PlainParser
 from tshark_case import Case
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
 
 def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both parsers have the same packets, connections and counts for each capture."""
-    monkeypatch.setattr("capture_analysis.reading.capture.Parser", NumpyParser)
+    monkeypatch.setattr("capture_analysis.reading.capture.Parser", PlainParser)
     for case in cases:
         capture = Capture(case.specimen.path)
         parts = [part.widen() for part in capture.chunks()]

@@ -1,4 +1,4 @@
-"""Both parsers at once: the one in C, and the one in numpy that it must equal."""
+"""Both parsers at once: the one in C, and the one in Python that it must equal."""
 
 from dataclasses import fields
 from typing import Any
@@ -7,11 +7,11 @@ import numpy as np
 from capture_analysis.columns import Packets, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.parsing import Parser
-from reference.parser import NumpyParser
+from reference.parser import PlainParser
 
-AnyParser = Parser | NumpyParser
+AnyParser = Parser | PlainParser
 _SAID = ("format", "link_types", "damage", "broken", "counts")
-PARSERS: list[type[AnyParser]] = [NumpyParser, Parser]
+PARSERS: list[type[AnyParser]] = [PlainParser, Parser]
 
 
 def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]:

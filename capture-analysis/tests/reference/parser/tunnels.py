@@ -10,7 +10,7 @@ _IP_TYPES, _ETHERNET_TYPE, _ERSPAN_II, _ERSPAN_III = (0x0800, 0x86DD), 0x6558, 0
 Inner = tuple[str, int, int]  # name of the tunnel, offset of its content, its link type
 
 
-def inside(outer: bytes, protocol: int) -> Inner | None:
+def find_tunnel(outer: bytes, protocol: int) -> Inner | None:
     """Find the packet inside a tunnel's packet; None if there is no tunnel."""
     if protocol in (_IPV4, _IPV6):
         return "ip", 0, RAW
