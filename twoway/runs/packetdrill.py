@@ -79,6 +79,11 @@ class Trial:
         """The trial's name in reports."""
         return f"{self.title} {self.variant}"
 
+    @property
+    def root(self) -> Path:
+        """The folder that the user named, or that of the script."""
+        return self.script.parents[len(Path(self.title).parts) - 1]
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -126,6 +131,8 @@ def find_trials(places: Sequence[Path], variants: Sequence[str]) -> Iterator[Tri
         if not scripts:
             raise UsageError(f"{place}: no script in it: they end in .pkt")
         for script in scripts:
+            if place.is_dir() and not script.resolve().is_relative_to(place.resolve()):
+                raise UsageError(f"{script}: a link that leads out of {place}")
             _refuse_no_script(script)
             title = script.relative_to(place) if place.is_dir() else script.name
             for variant in variants:
@@ -204,7 +211,7 @@ def attempt_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[
         home = folder / GUEST_FOLDER
         asked = {"command": [_BINARY, *arguments], "folder": str(Path(*_HERE)), "limit_s": LIMIT_S}
         try:
-            _copy_files(trial.script, home)
+            _copy_files(trial.script, trial.root, home)
             (home / "request.json").write_text(json.dumps(asked))
             readable = {_BINARY: binary}
             uml.run(guest, folder, lambda _: None, runner=_RUNNER, readable=readable)
@@ -213,18 +220,18 @@ def attempt_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[
             raise RunError(f"the guest failed: {error}") from error
 
 
-def _copy_files(script: Path, home: Path) -> None:
+def _copy_files(script: Path, root: Path, home: Path) -> None:
     """Copy what a script may read: its folder's small files, and folders that it names by ../."""
     here = home.joinpath(*_HERE)
     here.mkdir(parents=True)
     sources = {script.name: script}
     for near in sorted(script.parent.iterdir()):
-        if near.suffix in {".sh", ".py"} and near.is_file() and not near.is_symlink():
+        if near.suffix in {".sh", ".py"} and _is_of_tree(near, root):
             sources[near.name] = near
     for up, name in sorted({found.groups() for found in _ABOVE.finditer(script.read_text())}):
         shared = script.parent / up / name
         for path in sorted(shared.rglob("*")) if shared.is_dir() else ():
-            if path.is_file() and (not path.is_symlink() or _leads_to_script(path, shared)):
+            if _is_of_tree(path, (script.parent / up).resolve().parent):
                 sources[f"{up}{name}/{path.relative_to(shared)}"] = path
     if sum(min(path.stat().st_size, _ALL_BYTES) for path in sources.values()) > _ALL_BYTES:
         raise TwowayError(f"{script}: the files beside it have more than {_ALL_BYTES >> 20} MiB")
@@ -235,10 +242,14 @@ def _copy_files(script: Path, home: Path) -> None:
         target.chmod(path.stat().st_mode & 0o777 | 0o444)
 
 
-def _leads_to_script(link: Path, shared: Path) -> bool:
-    """Tell whether a link, such as tcp/common/defaults.sh, leads to a script beside its tree."""
-    found = link.resolve()
-    return found.suffix in {".sh", ".py"} and found.is_relative_to(shared.resolve().parent.parent)
+def _is_of_tree(path: Path, tree: Path) -> bool:
+    """Tell whether a path is a file of a tree, or a link to a script of that tree."""
+    found = path.resolve()
+    return (
+        found.is_file()
+        and found.is_relative_to(tree.resolve())
+        and (not path.is_symlink() or found.suffix in {".sh", ".py"})
+    )
 
 
 def _verdict(trial: Trial, folder: Path) -> Verdict:
@@ -257,7 +268,8 @@ def _verdict(trial: Trial, folder: Path) -> Verdict:
     elif place:
         problem = place[2]
     else:
-        problem = f"exit status {ended['status']}, and no word on standard error"
+        last = said.rpartition("\n")[2][:200] or "no word on standard error"
+        problem = f"exit status {ended['status']}: {last}"
     problem = "".join(c if c.isprintable() else "?" for c in problem)
     capture = read_whole(folder, "tun.pcap", _CAPTURE_BYTES)
     return Verdict(trial.name, problem, int(place[1]) if place else None, said, capture)

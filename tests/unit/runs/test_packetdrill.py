@@ -7,7 +7,15 @@ import pytest
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
-from twoway.runs.packetdrill import VARIANTS, Verdict, _copy_files, find_binary, find_trials
+from twoway.runs.packetdrill import (
+    VARIANTS,
+    Trial,
+    Verdict,
+    _copy_files,
+    _verdict,
+    find_binary,
+    find_trials,
+)
 
 
 def test_a_name_says_for_which_addresses_a_script_is(tmp_path: Path) -> None:
@@ -75,20 +83,44 @@ def test_a_static_binary_is_refused(tmp_path: Path) -> None:
     assert find_binary(tmp_path / "link") == (tmp_path / "dynamic").resolve()
 
 
-def test_a_shared_folder_may_have_links_to_scripts_beside_it(tmp_path: Path) -> None:
-    """A link of ../common to a script of the same tree is copied; one to another place is not."""
-    for name in ("net/common/defaults.sh", "net/tcp/common/own.sh", "key", "other.sh"):
+def test_links_to_scripts_of_the_same_tree_are_followed(tmp_path: Path) -> None:
+    """A link beside a script or in ../common is copied, unless it leads out of the tree."""
+    for name in ("net/common/defaults.sh", "net/tcp/common/own.sh", "key", "out/other.sh"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("true\n")
-    common = tmp_path / "net/tcp/common"
-    (common / "defaults.sh").symlink_to("../../common/defaults.sh")
-    (common / "key.sh").symlink_to(tmp_path / "key")
-    (common / "other.sh").symlink_to(tmp_path / "other.sh")
-    (tmp_path / "net/tcp/fast").mkdir()
-    (tmp_path / "net/tcp/fast/a.pkt").write_text("`../common/defaults.sh`\n")
-    _copy_files(tmp_path / "net/tcp/fast/a.pkt", tmp_path / "home")
-    copied = [path.name for path in sorted((tmp_path / "home").rglob("common/*"))]
-    assert copied == ["defaults.sh", "own.sh"]
+    common, fast = tmp_path / "net/tcp/common", tmp_path / "net/tcp/fast"
+    fast.mkdir()
+    (tmp_path / "net/tcp/secret").symlink_to(tmp_path / "out")
+    for folder in (common, fast):
+        (folder / "defaults.sh").symlink_to("../../common/defaults.sh")
+        (folder / "key.sh").symlink_to(tmp_path / "key")
+        (folder / "other.sh").symlink_to(tmp_path / "out/other.sh")
+        (folder / "broken.sh").symlink_to("nowhere.sh")
+    (fast / "a.pkt").write_text("`../common/defaults.sh; ./defaults.sh; ../secret/other.sh`\n")
+    (trial,) = find_trials([tmp_path / "net"], ["ipv4"])
+    _copy_files(trial.script, trial.root, tmp_path / "home")
+    copied = sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "home").rglob("*.sh"))
+    home = "home/1/2/3/4"
+    assert copied == [
+        *(f"{home}/common/{name}.sh" for name in ("defaults", "own")),
+        f"{home}/scripts/defaults.sh",
+    ]
+    (fast / "key.pkt").symlink_to(tmp_path / "key")
+    with pytest.raises(UsageError, match=r"key\.pkt: a link that leads out of "):
+        list(find_trials([tmp_path / "net"], ["ipv4"]))
+
+
+def test_a_failure_without_a_line_has_the_last_words(tmp_path: Path) -> None:
+    """What packetdrill says of no line, such as an assertion, is the reason of the failure."""
+    (tmp_path / "ended.json").write_text('{"status": 1, "ended": true}')
+    (tmp_path / "tun.pcap").write_bytes(b"")
+    for said, last in (
+        ("", "no word on standard error"),
+        ("a\nassertion failed\n", "assertion failed"),
+    ):
+        (tmp_path / "stderr.txt").write_text(said)
+        problem = _verdict(Trial(Path("a.pkt"), "a.pkt", "ipv4"), tmp_path).problem
+        assert problem == f"exit status 1: {last}"
 
 
 def test_a_failure_has_both_times() -> None:
