@@ -154,7 +154,7 @@ lint: env test-packages ## style, types, layers, every experiment, predictions a
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/{dtm,tdc} playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages vm/headers/cc .ci/run kernel-modules/tests/fetch-headers tests/support/lab/*.sh \
-		vm/fetch-source packaging/make-deb packaging/make-image debian/depends debian/man-pages debian/completions \
+		vm/fetch-source packaging/{ci-step,make-deb,make-image} debian/depends debian/man-pages debian/completions \
 		tests/distros/*.sh $$(find playbooks -path '*/files/*' -type f)
 
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1

@@ -152,20 +152,25 @@ def test_what_ci_and_setup_fetch_is_pinned() -> None:
     assert all("--require-hashes" in each and "--hash=sha256:" in each for each in installs)
 
 
-def test_the_actions_experiments_are_no_options(tmp_path: Path) -> None:
-    """The words that a workflow gives the action as experiments are never options of twoway."""
+@pytest.mark.parametrize(("scripts", "command"), [("", "run"), ("a --b", "packetdrill")])
+def test_a_step_of_ci_ends_as_its_command(tmp_path: Path, scripts: str, command: str) -> None:
+    """The action gives twoway its words as names, not as options, and has twoway's exit code."""
     steps = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["runs"]["steps"]
-    (script,) = (each["run"] for each in steps if each["name"] == "Run the experiments")
+    (script,) = (each["run"] for each in steps if each["name"] == "Run")
     said = tmp_path / "twoway"
-    said.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    said.write_text('#!/bin/sh\n[ $1 = build ] || { printf "%s\\n" "$@"; exit 3; }\n')
     said.chmod(0o755)
+    values = {"RESULTS": "r", "EXPERIMENTS": "a --b", "SCRIPTS": scripts, "PROGRAM": "p"}
     done = subprocess.run(
         ["bash", "-c", script],
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "RESULTS": "r", "EXPERIMENTS": "a --backend b"},
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_ACTION_PATH": str(ROOT), **values},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    assert done.returncode == 3
     words = done.stdout.split()
-    assert words[words.index("--") :] == ["--", "a", "--backend", "b"]
-    assert words[:3] == ["run", "--results", "r"]
+    assert words[:3] == [command, "--results", "r"]
+    assert words[words.index("--") :] == ["--", "a", "--b"]
+    assert ("--junit" in words) == (command == "packetdrill")

@@ -111,7 +111,7 @@ def test_links_to_scripts_of_the_same_tree_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_failure_without_a_line_has_the_last_words(tmp_path: Path) -> None:
-    """What packetdrill says of no line, such as an assertion, is the reason of the failure."""
+    """A failure that names no line has the last words of standard error as its reason."""
     (tmp_path / "ended.json").write_text('{"status": 1, "ended": true}')
     (tmp_path / "tun.pcap").write_bytes(b"")
     for said, last in (
