@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a run's modules see of a packet: ports and numbers, of IPv4 and IPv6. */
+/* What a run's modules see of a packet (ports and numbers, IPv4 and IPv6) and of the kernel. */
 #ifndef TWOWAY_SEEN_H
 #define TWOWAY_SEEN_H
 
 #include <linux/ipv6.h>
+#include <linux/kallsyms.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/ip.h>
@@ -48,6 +49,14 @@ static inline struct seen look(const struct sk_buff *skb)
 		seen.flags = tcp_flag_byte(th);
 	}
 	return seen;
+}
+
+static inline bool is_named(const void *function, const char *name)
+{
+	char symbol[KSYM_NAME_LEN];
+
+	snprintf(symbol, sizeof(symbol), "%ps", function);
+	return !strcmp(symbol, name);
 }
 
 #endif

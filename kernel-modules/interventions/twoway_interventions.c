@@ -34,6 +34,14 @@
  *	window		its congestion window is VALUE segments after that packet, and its control
  *			goes on from there
  *
+ * Two are of the programs at the ends of a flow, whose data go from the first port to the second:
+ *
+ *	resume		the process that sends it sleeps between FROM, when it sends a packet, and
+ *			UNTIL: its sleep ends at once
+ *	read		as if the receiver read all that waits for it when the first segment comes
+ *			from FROM on: the receive buffer is larger by that, until the receiver
+ *			reads it
+ *
  * LIMITED is 1 if the qdisc drops what comes when it has sch->limit packets, and only then. The
  * parameter reads as a line for each rule: packets that fitted, packets that had another fate, and
  * the time of the first of the latter.
@@ -65,10 +73,11 @@
 
 static const char * const actions[] = {
 	"drop", "keep", "mark", "unmark", "delay", "duplicate", "reorder", "limit", "control",
-	"window"
+	"window", "resume", "read"
 };
 
-enum action { DROP, KEEP, MARK, UNMARK, DELAY, DUPLICATE, REORDER, LIMIT, CONTROL, WINDOW };
+enum action { DROP, KEEP, MARK, UNMARK, DELAY, DUPLICATE, REORDER, LIMIT, CONTROL, WINDOW, RESUME,
+	      READ_ALL };
 
 static struct rule {
 	char interface[IFNAMSIZ];
@@ -84,8 +93,12 @@ static struct rule {
 	char value[TCP_CA_NAME_MAX];	/* of the last actions, from delay on */
 	u64 amount;			/* the same as a number */
 	struct sk_buff *behind;		/* of reorder, until amount packets are before it */
-	struct sock *sk;		/* of control or window */
+	struct sock *sk;		/* of control, window or read */
 	struct work_struct work;
+	const struct task_struct *task;	/* of resume: the sender, */
+	struct hrtimer *asleep;		/* the timer that ends its sleep, */
+	bool due;			/* and whether it is to end now */
+	u32 read_from, read_to, more;	/* of read: what waits, and the larger buffer, bytes */
 } rules[MOST_RULES];
 static int count;
 
@@ -323,9 +336,18 @@ static void on_send(void *unused, struct sk_buff *skb)
 		return;
 	seen = look(skb);
 	for (rule = rules; rule < rules + count; rule++) {
-		if (rule->action < CONTROL || rule->sk || rule->from_port != seen.source ||
-		    !fits(rule, &seen, now))
+		if (rule->action < CONTROL || rule->action == READ_ALL || rule->sk ||
+		    rule->from_port != seen.source)
 			continue;
+		if (rule->action == RESUME && !in_serving_softirq())
+			rule->task = current;
+		if (!fits(rule, &seen, now))
+			continue;
+		if (rule->action == RESUME) {
+			rule->due = !rule->fitted++ || rule->due;
+			schedule_work(&rule->work);
+			continue;
+		}
 		rule->fitted++;
 		sock_hold(sk);
 		rule->sk = sk;
@@ -333,10 +355,101 @@ static void on_send(void *unused, struct sk_buff *skb)
 	}
 }
 
+static void end_sleep(struct work_struct *work)
+{
+	struct rule *rule = container_of(work, struct rule, work);
+	u64 now = ktime_get_real_ns();
+
+	if (!rule->due || !rule->asleep || now >= rule->until_ns)
+		return;
+	rule->due = false;
+	acts(rule, now);
+	hrtimer_start(rule->asleep, 0, HRTIMER_MODE_ABS);
+}
+
+static void on_sleep(void *unused, struct hrtimer *timer)
+{
+	static const void *wakeup;
+	struct rule *rule;
+
+	if (!wakeup && is_named(timer->function, "hrtimer_wakeup"))
+		wakeup = timer->function;
+	if (!wakeup || timer->function != wakeup)
+		return;
+	for (rule = rules; rule < rules + count; rule++) {
+		if (rule->action != RESUME ||
+		    rule->task != container_of(timer, struct hrtimer_sleeper, timer)->task)
+			continue;
+		rule->asleep = timer;
+		schedule_work(&rule->work);
+	}
+}
+
+static void on_sleep_end(void *unused, const struct hrtimer *timer)
+{
+	struct rule *rule;
+
+	for (rule = rules; rule < rules + count; rule++)
+		if (rule->asleep == timer)
+			rule->asleep = NULL;
+}
+
+static void on_arrival(void *unused, struct sock *sk, const struct sk_buff *skb)
+{
+	const struct tcphdr *th = (const struct tcphdr *)skb->data;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 now = ktime_get_real_ns();
+	struct rule *rule;
+
+	for (rule = rules; rule < rules + count; rule++) {
+		if (rule->action != READ_ALL || rule->sk || now < rule->from_ns ||
+		    rule->from_port != ntohs(th->source) || rule->to_port != ntohs(th->dest))
+			continue;
+		rule->fitted++;
+		rule->read_from = tp->copied_seq;
+		rule->read_to = tp->rcv_nxt;
+		if (rule->read_from == rule->read_to)
+			continue;
+		sock_hold(sk);
+		rule->sk = sk;
+		rule->more = atomic_read(&sk->sk_rmem_alloc);
+		sk->sk_rcvbuf += rule->more;
+		acts(rule, now);
+	}
+}
+
+static void on_read(void *unused, struct sock *sk)
+{
+	struct rule *rule;
+	u32 waits, left;
+
+	for (rule = rules; rule < rules + count; rule++) {
+		if (rule->action != READ_ALL || rule->sk != sk || !rule->more)
+			continue;
+		waits = max_t(s32, rule->read_to - tcp_sk(sk)->copied_seq, 0);
+		left = mul_u64_u32_div(rule->more, waits, rule->read_to - rule->read_from);
+		sk->sk_rcvbuf -= rule->more - left;
+		rule->more = left;
+		rule->read_from = tcp_sk(sk)->copied_seq;
+	}
+}
+
+static const struct {
+	const char *name;
+	void *function;
+} probes[] = {
+	{ "net_dev_queue", on_send },		{ "hrtimer_start", on_sleep },
+	{ "hrtimer_cancel", on_sleep_end },	{ "hrtimer_expire_entry", on_sleep_end },
+	{ "tcp_probe", on_arrival },		{ "tcp_rcv_space_adjust", on_read },
+};
+
 static void attach(struct tracepoint *point, void *unused)
 {
-	if (!strcmp(point->name, "net_dev_queue"))
-		tracepoint_probe_register(point, on_send, NULL);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		if (!strcmp(point->name, probes[i].name))
+			tracepoint_probe_register(point, probes[i].function, NULL);
 }
 
 /* Replace the functions of the root qdisc of an interface, once. */
@@ -376,13 +489,12 @@ static int rule_read(const char *text, struct rule *rule)
 		   &rule->limited, &rule->from_port, &rule->to_port, &rule->sequence,
 		   &rule->from_ns, &rule->until_ns, &rule->number, rule->value) != 10)
 		return -EINVAL;
-	INIT_WORK(&rule->work, change_socket);
 	if (kstrtou64(rule->value, 10, &rule->amount))
 		rule->amount = 0;
-	for (rule->action = 0; rule->action < ARRAY_SIZE(actions); rule->action++)
-		if (!strcmp(actions[rule->action], action))
-			return 0;
-	return -EINVAL;
+	while (rule->action < ARRAY_SIZE(actions) && strcmp(actions[rule->action], action))
+		rule->action++;
+	INIT_WORK(&rule->work, rule->action == RESUME ? end_sleep : change_socket);
+	return rule->action < ARRAY_SIZE(actions) ? 0 : -EINVAL;
 }
 
 static int rules_set(const char *text, const struct kernel_param *parameter)

@@ -230,14 +230,6 @@ static void on_drop(void *unused, struct sk_buff *skb, void *location, enum skb_
 		found->reason = list->reasons[reason];
 }
 
-static bool is_named(const void *function, const char *name)
-{
-	char symbol[KSYM_NAME_LEN];
-
-	snprintf(symbol, sizeof(symbol), "%ps", function);
-	return !strcmp(symbol, name);
-}
-
 static void on_timer(void *unused, struct timer_list *timer, unsigned long clock)
 {
 	static const void *write_timer, *delayed_ack_timer;

@@ -344,6 +344,57 @@ def test_what_cannot_be_asked_has_a_sentence(tmp_path: Path) -> None:
     assert "has interventions" in done.stderr
 
 
+# A program that sleeps for 3 s between two answers, and a reader that reads each 0.2 s.
+SLEEPS = """
+import socket, sys, time
+if sys.argv[1:]:
+    end = socket.create_connection(("h2", 5000))
+    end.sendall(bytes(300_000))
+    time.sleep(3)
+    end.sendall(bytes(100_000))
+    end.shutdown(socket.SHUT_WR)
+    end.recv(1)
+else:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 60000)
+    listener.bind(("", 5000))
+    listener.listen()
+    end, _ = listener.accept()
+    while end.recv(65536):
+        time.sleep(0.2)
+"""
+
+
+def test_a_sleep_and_a_shut_window_are_events(tmp_path: Path) -> None:
+    """Without its sleep a program ends earlier; a receiver that reads has an open window."""
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    program = {"files": ["sleeps.py"], "command": ["python3", "sleeps.py"]}
+    document = {
+        **LINUX,
+        "flows": [],
+        "programs": [
+            {"name": "reader", "host": "h2", **program},
+            {"name": "sender", "host": "h1", "start_s": 1, **program}
+            | {"command": ["python3", "sleeps.py", "send"]},
+        ],
+        "duration_s": 7,
+    }
+    carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    done = _ask(tmp_path, "--metric", "run_time.sender", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    pause, *shut = found["events"]
+    assert pause["verb"] == "pauses"
+    # The sleep begins when all data are with the kernel, and the pause when they have arrived.
+    assert 0 < -pause["effect"] - pause["lasts_s"] + 0.2 < 0.4
+    assert found["sentences"][0].startswith(f"At {pause['time_s']:.3f} s the flow h1:")
+    assert {each["verb"] for each in shut} == {"has a shut window"}
+    first = min(shut, key=lambda each: each["time_s"])
+    path = write_experiment(tmp_path, document | {"interventions": first["interventions"]})
+    (still, *_), _ = events_of(Analysis(carry_out(path, tmp_path / "r")), load_point(str(path)))
+    assert still.time_s > first["time_s"] + first["lasts_s"]
+
+
 # `twoway why A B` finds until when the parameter in which two runs differ decides.
 
 

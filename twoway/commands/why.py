@@ -13,6 +13,7 @@ from twoway.commands.options import (
     WORKERS,
     add_options,
     at_least_one,
+    seconds,
     shorten_path,
 )
 from twoway.commands.reporting import repeatable_run
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from twoway.backends.backend import Backend
     from twoway.description.point import Point
 
-HELP = "which loss or mark decided a result: one more run for each, without it"
+HELP = "which loss, mark or pause decided a result: one more run for each, without it"
 # The part of a run to look at before and after a moment, s.
 _AROUND_S = 0.02
 # The most events in the table; the page and --json have all.
@@ -49,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the most events to try: bursts first, then the first event of each "
         "(default: %(default)s)",
     )
+    parser.add_argument(
+        "--pause",
+        type=seconds,
+        default=0.2,
+        metavar="S",
+        help="an application's silence is a pause from this time on, s (default: %(default)s)",
+    )
     add_options(parser, JSON, RESULTS, WORKERS, KERNEL)
 
 
@@ -61,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
     folder, point, backend = repeatable_run(args, args.run)
     if args.other:
         return _turning(args, folder, point, backend)
-    answer = ask(folder, point, backend, args.metric, most=args.most, crew=args.workers)
+    asked = {"most": args.most, "crew": args.workers, "pause_s": args.pause}
+    answer = ask(folder, point, backend, args.metric, **asked)
     page = folder / "why.html"
     write_why_page(answer, page)
     if args.json:

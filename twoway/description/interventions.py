@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from twoway.contract.model import Model, Name, NonNegative, Positive
+from twoway.contract.model import Model, Name, NonNegative, Port, Positive
 from twoway.contract.network import CHANGE_NS, START_NS, Connection, DatagramFlow, whole_ns
 from twoway.description.congestion import KERNELS_OWN
 from twoway.description.graph import Graph, PlacedQueue
@@ -126,6 +126,29 @@ class LinkChange(Model):
     at_s: Positive = Field(description="time of the change, after the traffic's start")
 
 
+class Programs(Model):
+    """The programs at both ends of a connection, one of an experiment's or a program's own."""
+
+    flow: Name | None = Field(default=None, description="a connection, as in metrics")
+    ports: tuple[Port, Port] | None = Field(
+        default=None,
+        description="instead, the ports of a connection that a program makes: of the data's "
+        "sender and of their receiver",
+    )
+    at_s: NonNegative = Field(description="the time, after the traffic's start")
+
+    def ports_of(self, connections: Mapping[str, Connection]) -> tuple[int, int]:
+        """Return the ports of the data's sender and of their receiver."""
+        flow = connections[self.flow] if self.flow else None
+        return (flow.source_port, flow.port) if flow else self.ports or (0, 0)
+
+
+class Sleep(Programs):
+    """A sleep of the process that sends."""
+
+    until_s: Positive = Field(description="time at which it sends again without the intervention")
+
+
 class Intervention(Model):
     """A change to a run: one of its fields."""
 
@@ -157,6 +180,13 @@ class Intervention(Model):
     )
     window: FlowWindow | None = Field(
         default=None, description="a connection gets another congestion window"
+    )
+    resume: Sleep | None = Field(
+        default=None, description="the process that sends does not sleep after a packet of then"
+    )
+    read: Programs | None = Field(
+        default=None,
+        description="as if the receiver read what waits for it as the first packet comes then",
     )
     link: LinkChange | None = Field(default=None, description="a link gets another rate or delay")
     start: FlowTime | None = Field(default=None, description="a flow starts at another time")
@@ -280,9 +310,21 @@ def _problems(asked: Intervention, of: Surroundings) -> Iterator[str]:
             guess, known = suggest(change.congestion, KERNELS_OWN), ", ".join(KERNELS_OWN)
             yield f'.congestion: no control "{change.congestion}" of the kernel{guess}; {known}'
         yield from _late(change.at_s, of)
+    elif ends := asked.resume or asked.read:
+        yield from _programs_problems(ends, of)
     elif then := asked.start or asked.stop:
         yield from _no_flow(then.flow, {**of.connections, **of.datagrams})
         yield from _late(then.at_s, of)
+
+
+def _programs_problems(ends: Programs, of: Surroundings) -> Iterator[str]:
+    if bool(ends.flow) == bool(ends.ports):
+        yield ": needs a flow, or ports"
+    elif ends.flow:
+        yield from _no_flow(ends.flow, of.connections)
+    if isinstance(ends, Sleep) and ends.until_s <= ends.at_s:
+        yield f".until_s: must be above at_s ({ends.at_s:g}), got {ends.until_s:g}"
+    yield from _late(ends.at_s, of)
 
 
 def _order_problems(

@@ -64,6 +64,11 @@ def _rules(point: Point, asked: Intervention) -> Iterator[str]:
         (action,) = asked.model_fields_set
         new = then.congestion if isinstance(then, FlowControl) else then.packets
         yield "/".join(map(str, (action, flow.source_interface, 0, *ports, 0, at_ns, 0, 1, new)))
+    elif ends := asked.resume or asked.read:
+        until_ns = _ns(asked.resume.until_s) if asked.resume else 0
+        ports = ends.ports_of(around.connections)
+        (action,) = asked.model_fields_set
+        yield "/".join(map(str, (action, "-", 0, *ports, 0, _ns(ends.at_s), until_ns, 1, "-")))
     elif found := asked.packet:
         action, packet = found
         sender, queue = around.connections.get(packet.flow or ""), queue_of(packet, around)

@@ -19,6 +19,7 @@ from twoway.description.interventions import (
     Intervention,
     LinkChange,
     PacketName,
+    Programs,
     QueueLimit,
     places_of,
     queue_of,
@@ -31,6 +32,11 @@ from twoway.plan.timing import stop_ns
 
 # The consequence of a setting in force that no packet meets.
 NOTHING = "changes nothing from then on"
+# The reason why a program's sleep, or its reading, is as before.
+_AS_BEFORE = {
+    "resume": "its sender sends nothing then, or waits for something else than time",
+    "read": "no packet comes, or nothing waits to be read",
+}
 _HEADER_BYTES, _RECORD = 24, struct.Struct("<IIII")
 _OUTCOME = re.compile(r"(\d{1,19}) (\d{1,19}) (\d{1,19})")
 # Why a packet that came has no other fate, by action.
@@ -82,14 +88,15 @@ def follow_interventions(
                 problems.append(f"{what}: {in_words(packet)}: {_MOOT[action]}{also}")
         elif each.set or each.link or each.start or each.stop:
             happened.append(_planned(each, point))
-        elif change := each.limit or each.control or each.window:
+        elif change := each.limit or each.control or each.window or each.resume or each.read:
             _, acted, first_ns = next(lines, (0, 0, 0))
             (what,) = each.model_fields_set
-            text = _in_force(change)
+            text = _in_force(change) if not isinstance(change, Programs) else _of(what, change)
             if acted:
                 happened.append(Happened(what=text, packets=0, time_ns=first_ns))
             else:
-                problems.append(f"interventions.{number}.{what}: {text}: {NOTHING}")
+                nothing = _AS_BEFORE.get(what, NOTHING)
+                problems.append(f"interventions.{number}.{what}: {text}: {nothing}")
     if problems and (strict or not happened):
         raise RunError("\n".join(problems), "`twoway export` and Wireshark show a run's packets")
     until_ns = min(each.time_ns for each in happened)
@@ -128,6 +135,12 @@ def _in_force(change: QueueLimit | FlowControl | FlowWindow) -> str:
     else:
         what = f"control {change.congestion} of {change.flow}"
     return f"{what} from {change.at_s:.9g} s on"
+
+
+def _of(what: str, change: Programs) -> str:
+    """Write what the programs of a connection do otherwise."""
+    flow = change.flow or "ports {} and {}".format(*change.ports or ())
+    return f"{what} {flow} at {change.at_s:.9g} s"
 
 
 def _sum(

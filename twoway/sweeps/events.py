@@ -1,4 +1,7 @@
-"""Finding the events of a run that a metric may depend on: losses, marks and time-outs."""
+"""Finding the events of a run that a metric may depend on.
+
+Events are losses, marks, time-outs, pauses of applications, and receivers' windows that are shut.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from capture_analysis.columns import IntArray, Mark, Packets, merge
+from capture_analysis.flow_table import TCP
 
 from twoway.contract.network import START_NS
 from twoway.description.interventions import loses_at_random, may_keep
@@ -13,6 +17,7 @@ from twoway.description.point import Point
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.queue_view import QueueView
+from twoway.measure.run_folder import Run
 from twoway.report.comparing import relative
 
 # A silence before a segment that is sent again, from which on it counts as a time-out.
@@ -22,7 +27,16 @@ _MOST_TOGETHER = 90
 # Both bits of ECN in a packet's marks: congestion experienced.
 _CE = Mark.ECT_0 | Mark.ECT_1
 # What happens to a packet, what that is called, and the intervention without it.
-_VERBS = {"dropped": ("drop", "keep"), "lost": ("loss", "keep"), "marked": ("mark", "unmark")}
+_VERBS = {
+    "dropped": ("drop", "keep"),
+    "lost": ("loss", "keep"),
+    "marked": ("mark", "unmark"),
+    "pauses": ("pause", "resume"),
+    "has a shut window": ("shut window", "read"),
+}
+# A silence of an application that counts as a pause, s.
+PAUSE_S = 0.2
+_RESET = 4
 
 
 @dataclass(frozen=True)
@@ -32,14 +46,16 @@ class Event:
     Attributes:
         time_s: its time after the traffic's start.
         last_s: the time of its last packet.
-        queue: the queue, or the queue before the link.
+        queue: the queue, or the queue before the link; empty if it happens to no packet.
         packets: number of its packets.
         flow: the connection whose data they are; None for several, ACKs and datagrams.
         segment: the segment's number, from 1; None if it is not one of data.
         burst: number of the burst that it belongs to, or is.
         place: its number in its burst, from 1; 0 for several packets.
         interventions: the run without it, as in an experiment's file.
-        verb: what happens to its packets: dropped by the queue, lost behind it, or marked.
+        verb: what happens to its packets: dropped by the queue, lost behind it, or marked; or what
+            its flow does: pauses, or has a shut window.
+        lasts_s: the time that this takes.
         timeout_s: the time of the time-out in which it ends; None without one.
         value: the metric without it; None if it is undefined, or if there is no such run.
         effect: by how much that is more than the run's own.
@@ -56,6 +72,7 @@ class Event:
     place: int
     interventions: tuple[dict[str, Any], ...]
     verb: str = "dropped"
+    lasts_s: float | None = None
     timeout_s: float | None = None
     value: float | None = None
     effect: float | None = None
@@ -64,6 +81,8 @@ class Event:
     @property
     def text(self) -> str:
         """The event in words, without its time."""
+        if self.lasts_s is not None:
+            return f"{self.flow} {self.verb} for {self.lasts_s:.3f} s"
         of = f" of {self.flow}" if self.flow else ""
         what = f"segment {self.segment}{of}" if of else "a packet"
         if self.packets > 1:
@@ -73,12 +92,14 @@ class Event:
 
     @property
     def subject(self) -> str:
-        """The place of the event: the queue, or the link behind it."""
+        """The place of the event: the flow, the queue, or the link behind it."""
+        if self.lasts_s is not None:
+            return "flow"
         return "link" if self.verb == "lost" else "queue"
 
     @property
     def kind(self) -> str:
-        """The fate of a packet, as a noun."""
+        """The fate of a packet, or what its flow does, as a noun."""
         return _VERBS[self.verb][0]
 
     @property
@@ -101,7 +122,9 @@ class _Happened(NamedTuple):
     packets: Packets
 
 
-def events_of(analysis: Analysis, point: Point) -> tuple[list[Event], int]:
+def events_of(
+    analysis: Analysis, point: Point, pause_s: float = PAUSE_S
+) -> tuple[list[Event], int]:
     """List the events of a run; count the losses that cannot be averted."""
     found: list[Event] = []
     kinds, elsewhere = _happened(analysis, point)
@@ -112,7 +135,11 @@ def events_of(analysis: Analysis, point: Point) -> tuple[list[Event], int]:
         gaps = np.diff(happened.packets.time_ns) > analysis.longest_round_trip_ns
         for rows in np.split(np.arange(len(singles)), np.flatnonzero(gaps) + 1):
             found += _burst([singles[row] for row in rows.tolist()], len(found))
-    return _with_timeouts(analysis, found), elsewhere
+    found = _with_timeouts(analysis, found)
+    found += [
+        replace(e, burst=n) for n, e in enumerate(_of_programs(analysis, pause_s), len(found))
+    ]
+    return found, elsewhere
 
 
 def _happened(analysis: Analysis, point: Point) -> tuple[list[_Happened], int]:
@@ -256,3 +283,70 @@ def _timeouts(analysis: Analysis, view: ConnectionView) -> Iterator[tuple[float,
     silent = np.diff(sent.time_ns, prepend=sent.time_ns[:1]) >= _TIMEOUT_NS
     for row in np.flatnonzero(again & silent).tolist():
         yield analysis.run.seconds(int(sent.time_ns[row])), int(sequences[row])
+
+
+def _of_programs(analysis: Analysis, pause_s: float) -> Iterator[Event]:
+    """List the pauses of senders, and the times of receivers with a shut window."""
+    run = analysis.run
+    nodes = {a: i.node for i in run.manifest.interfaces for a in (i.address, i.address6)}
+    own = {((c.source, c.source_port), (c.destination, c.port)): c for c in run.connections}
+    for interface in run.manifest.interfaces:
+        if interface.node not in run.manifest.nodes.hosts:
+            continue
+        packets = run.whole_capture(interface.name)
+        packets = packets.where(packets.time_ns < run.stop_ns)
+        directions = 2 * packets.flow.astype(np.int64) + packets.half
+        for number in np.unique(directions).tolist():
+            flow, end = divmod(number, 2)
+            ends = (run.flows.source(flow), run.flows.destination(flow))
+            here, there = ends[end], ends[1 - end]
+            if run.flows.rows["protocol"][flow] != TCP or nodes.get(here[0]) != interface.node:
+                continue
+            sent, came = (packets.where(directions == n).widen() for n in (number, number ^ 1))
+            for pair, spans, verb in (
+                ((here, there), _pauses(run, sent, came, pause_s), "pauses"),
+                ((there, here), _shut(run, sent, came), "has a shut window"),
+            ):
+                named: dict[str, Any] = {"ports": [port for _, port in pair]}
+                name = " > ".join(f"{nodes.get(a, a)}:{port}" for a, port in pair)
+                start_ns = 0
+                if connection := own.get(pair):
+                    name, start_ns = connection.name, connection.start_ns
+                    named = {"flow": name}
+                for begin_ns, end_ns in spans:
+                    at_s, end_s = run.seconds(begin_ns), run.seconds(end_ns)
+                    named |= {"at_s": at_s} | ({"until_s": end_s} if verb == "pauses" else {})
+                    without = ({_VERBS[verb][1]: {**named}},)
+                    if begin_ns >= start_ns:
+                        lasts_s = end_s - at_s
+                        yield Event(
+                            at_s, at_s, "", 1, name, None, 0, 1, without, verb, lasts_s=lasts_s
+                        )
+
+
+def _pauses(run: Run, packets: Packets, came: Packets, pause_s: float) -> Iterator[tuple[int, int]]:
+    """List the times at which a sender has sent all, and all has arrived, and it sends no more."""
+    sent = packets.data()
+    if not len(sent) or not len(came):
+        return
+    sequences, _ = relative(sent, run.flows)
+    ends = np.maximum.accumulate(sequences + sent.payload_bytes)
+    acked = np.maximum.accumulate(relative(came, run.flows)[1])
+    before = np.searchsorted(came.time_ns, sent.time_ns[1:]) - 1
+    whole = (sequences[1:] >= ends[:-1]) & (acked[before] >= ends[:-1]) & (before >= 0)
+    silent = (np.diff(sent.time_ns) >= pause_s * 1e9) & (came.window[before] > 0)
+    for row in np.flatnonzero(silent & whole).tolist():
+        yield int(sent.time_ns[row]), int(sent.time_ns[row + 1])
+
+
+def _shut(run: Run, acks: Packets, came: Packets) -> Iterator[tuple[int, int]]:
+    """List the times at which a receiver lets nothing come, each from the last data on."""
+    data_ns = came.data().time_ns
+    shut = (acks.window == 0) & (acks.flags & _RESET == 0)
+    opens_ns = acks.time_ns[~shut]
+    for row in np.flatnonzero(shut & ~np.append(False, shut[:-1])).tolist():
+        at_ns = acks.time_ns[row]
+        last = int(np.searchsorted(data_ns, at_ns, "right")) - 1
+        after = int(np.searchsorted(opens_ns, at_ns, "right"))
+        if last >= 0:
+            yield int(data_ns[last]), int([*opens_ns, run.stop_ns][after])

@@ -1,7 +1,8 @@
 """Asking a run which event decided a metric: one more run for each event, without that event.
 
 Events are losses of queues, random losses of links, and marks: each alone, those that follow each
-other within the longest round trip together, and those that end in one time-out together.
+other within the longest round trip together, and those that end in one time-out together; and
+pauses of applications, and receivers' windows that are shut.
 """
 
 import tempfile
@@ -23,7 +24,7 @@ from twoway.messages import suggest
 from twoway.progress import Steps
 from twoway.runs.identity import identity
 from twoway.runs.run import run_experiment
-from twoway.sweeps.events import Event, events_of
+from twoway.sweeps.events import PAUSE_S, Event, events_of
 from twoway.sweeps.sweep import Outcome, Work
 from twoway.sweeps.workers import workers
 
@@ -137,7 +138,14 @@ def _overlap(one: Event, other: Event) -> bool:
 
 
 def ask(
-    folder: Path, point: Point, backend: Backend, metric: str | None, *, most: int, crew: int
+    folder: Path,
+    point: Point,
+    backend: Backend,
+    metric: str | None,
+    *,
+    most: int,
+    crew: int,
+    pause_s: float = PAUSE_S,
 ) -> Answer:
     """Run a run's experiment once for each event, without the event, and measure one metric.
 
@@ -148,6 +156,7 @@ def ask(
         metric: the metric; None for the goodput of the first connection.
         most: the most events to try: bursts first, then the first losses of each.
         crew: number of runs at the same time.
+        pause_s: the shortest silence of an application that is a pause.
 
     Raises: UsageError if the run is not one of this experiment, or has no such metric.
     """
@@ -158,7 +167,7 @@ def ask(
         raise UsageError(f"{where}: has interventions", f"ask the original: {did.original}")
     refuse_unrepeatable(manifest, point, backend)
     name, value, unit = measured_metric(analysis, point, metric)
-    found, elsewhere = events_of(analysis, point)
+    found, elsewhere = events_of(analysis, point, pause_s)
     found.sort(key=lambda e: (e.place, e.time_s))
     asked = [list(event.interventions) for event in found[:most]]
     tried = run_changed(asked, (point, backend, folder, name), crew)

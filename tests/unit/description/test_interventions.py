@@ -11,8 +11,8 @@ from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
 ACTIONS = (
-    "drop, keep, mark, unmark, delay, duplicate, reorder, set, limit, control, window, link, "
-    "start, stop"
+    "drop, keep, mark, unmark, delay, duplicate, reorder, set, limit, control, window, resume, "
+    "read, link, start, stop"
 )
 KEEP = {"keep": {"flow": "one"}}
 LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
@@ -80,6 +80,11 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
         (
             {"link": {"direction": "forward", "rate_mbit": 0, "at_s": 1}},
             "with their changes of links: directions.forward.rate.schedule.1: the last rate",
+        ),
+        ({"read": {"at_s": 1}}, "0.read: needs a flow, or ports"),
+        (
+            {"resume": {"flow": "one", "at_s": 1, "until_s": 1}},
+            "0.resume.until_s: must be above at_s (1), got 1",
         ),
         ({"start": {"flow": "two", "at_s": 1}}, '0.start.flow: no connection "two"'),
         (
