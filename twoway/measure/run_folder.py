@@ -16,7 +16,7 @@ import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Keyed, Packets, merge
 from capture_analysis.common_flows import CommonFlows
 from capture_analysis.errors import AnalysisError
-from capture_analysis.flow_table import UDP, FlowTable
+from capture_analysis.flow_table import TCP, UDP, FlowTable
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.reading.capture import MOST_CONNECTIONS, read_capture
 
@@ -220,6 +220,22 @@ class Run:
             packets, _ = read_capture(self.capture_file(interface), every_protocol=True)
             self._whole = {interface: self._in_common(interface, packets)}
         return self._whole[interface]
+
+    def whole_connections(
+        self, interface: str
+    ) -> Iterator[tuple[tuple[str, int], tuple[str, int], Packets, Packets]]:
+        """List each TCP connection's end that sends, its other end, and the packets of both.
+
+        A connection comes twice if both ends send. Packets have all columns.
+        """
+        packets = self.whole_capture(interface)
+        numbers = numbers_of(packets)
+        for number in np.unique(numbers).tolist():
+            flow, back = divmod(number, 2)
+            ends = (self.flows.source(flow), self.flows.destination(flow))
+            sent, came = (packets.where(numbers == n).widen() for n in (number, number ^ 1))
+            if self.flows.rows["protocol"][flow] == TCP:
+                yield ends[back], ends[1 - back], sent, came
 
     @cached_property
     def flows(self) -> FlowTable:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from capture_analysis.columns import IntArray, Mark, Packets, merge
-from capture_analysis.flow_table import TCP
 
 from twoway.contract.network import START_NS
 from twoway.description.interventions import loses_at_random, may_keep
@@ -293,16 +292,9 @@ def _of_programs(analysis: Analysis, pause_s: float) -> Iterator[Event]:
     for interface in run.manifest.interfaces:
         if interface.node not in run.manifest.nodes.hosts:
             continue
-        packets = run.whole_capture(interface.name)
-        packets = packets.where(packets.time_ns < run.stop_ns)
-        directions = 2 * packets.flow.astype(np.int64) + packets.half
-        for number in np.unique(directions).tolist():
-            flow, end = divmod(number, 2)
-            ends = (run.flows.source(flow), run.flows.destination(flow))
-            here, there = ends[end], ends[1 - end]
-            if run.flows.rows["protocol"][flow] != TCP or nodes.get(here[0]) != interface.node:
+        for here, there, sent, came in run.whole_connections(interface.name):
+            if nodes.get(here[0]) != interface.node:
                 continue
-            sent, came = (packets.where(directions == n).widen() for n in (number, number ^ 1))
             for pair, spans, verb in (
                 ((here, there), _pauses(run, sent, came, pause_s), "pauses"),
                 ((there, here), _shut(run, sent, came), "has a shut window"),
@@ -317,7 +309,7 @@ def _of_programs(analysis: Analysis, pause_s: float) -> Iterator[Event]:
                     at_s, end_s = run.seconds(begin_ns), run.seconds(end_ns)
                     named |= {"at_s": at_s} | ({"until_s": end_s} if verb == "pauses" else {})
                     without = ({_VERBS[verb][1]: {**named}},)
-                    if begin_ns >= start_ns:
+                    if start_ns <= begin_ns < run.stop_ns:
                         lasts_s = end_s - at_s
                         yield Event(
                             at_s, at_s, "", 1, name, None, 0, 1, without, verb, lasts_s=lasts_s
