@@ -299,19 +299,24 @@ def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path)
 
 
 def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:
-    """A changed tcp_fixed changes the identity only of runs with fixed windows."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for path in guest.programs.iterdir():
-        (programs / path.name).write_bytes(path.read_bytes())
-    with (programs / "tcp_fixed.ko").open("ab") as module:
-        module.write(b"\0")
-    other = Guest(**{**vars(guest), "programs": programs})
-    differ = {
-        name: identity(load_point(name), Uml(guest)) != identity(load_point(name), Uml(other))
-        for name in ("kalampoukas-5.2", "fast-ex5")
+    """A changed module or part of tc changes the identity only of runs that load it."""
+    experiments = ("kalampoukas-5.2", "fast-ex5", "wifi-uplink@wait=0.002")
+    differ = {}
+    for changed in ("tcp_fixed.ko", "q_timetable.so", "stream"):
+        programs = shutil.copytree(guest.programs, tmp_path / changed)
+        with (programs / changed).open("ab") as file:
+            file.write(b"\0")
+        other = replace(guest, programs=programs)
+        differ[changed] = [
+            point.id
+            for point in map(load_point, experiments)
+            if identity(point, Uml(guest)) != identity(point, Uml(other))
+        ]
+    assert differ == {
+        "tcp_fixed.ko": ["kalampoukas-5.2", "wifi-uplink@wait=0.002"],
+        "q_timetable.so": ["wifi-uplink@wait=0.002"],
+        "stream": [*experiments],
     }
-    assert differ == {"kalampoukas-5.2": True, "fast-ex5": False}
 
 
 def _captures(results: Path) -> dict[str, bytes]:

@@ -10,13 +10,12 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 
 from support.documents import complaints
 from support.guest.in_guest import run_in_guest
@@ -147,11 +146,11 @@ def kept_in_guest(
     beside = next(tree for tree in _PROGRAMS if program.is_relative_to(tree))
     sources = (file for tree in (beside, *_PROGRAMS[beside]) for file in sorted(tree.rglob("*.*")))
     hashes = [sha256(file).encode() for file in sources if file.suffix not in {".pyc", ".md"}]
-    code = [_code(module) for module in sorted(guest.programs.glob(f"{modules}.ko"))]
-    decisive = [uml.Uml(guest).identify([]), str(program.relative_to(ROOT)), arguments, modules]
+    loaded = sorted(module.name for module in guest.programs.glob(f"{modules}.ko"))
+    decisive = [uml.Uml(guest).identify(loaded), str(program.relative_to(ROOT)), arguments, modules]
     packages = PACKAGES.read_bytes()
     with (
-        _place(json.dumps(decisive).encode(), packages, *code, *hashes) as place,
+        _place(json.dumps(decisive).encode(), packages, *hashes) as place,
         TemporaryDirectory() as scratch,
     ):
         if (place / "run").exists():
@@ -165,15 +164,6 @@ def kept_in_guest(
             new = shutil.copytree(folder, place / "new", symlinks=True, dirs_exist_ok=True)
             new.rename(place / "run")
     return (folder / "log/console.txt").read_text(errors="replace")
-
-
-@cache
-def _code(module: Path) -> bytes:
-    """Return a module without the name of the sources of all modules, and what follows from it."""
-    with NamedTemporaryFile() as code:
-        words = ["objcopy", "--remove-section=.note.gnu.build-id", str(module), code.name]
-        subprocess.run(words, check=True)
-        return Path(code.name).read_bytes().replace(module.parent.name.encode(), b"")
 
 
 def remove_old_runs() -> None:

@@ -97,11 +97,16 @@ class Uml:
         )
 
     def identify(self, modules: Sequence[str]) -> dict[str, Any]:
-        """Identify the guest's kernel, programs, runner and the modules in use."""
-        programs = [p for p in self.guest.programs.iterdir() if p.suffix != ".ko"]
+        """Identify the guest's kernel, programs, runner and the modules in use.
+
+        tc opens the part of a queue discipline only if that discipline's module is in use.
+        """
+        unused = {p.stem for p in self._modules() if p.name not in modules}
+        programs = [p for p in sorted(self.guest.programs.iterdir()) if p.suffix != ".ko"]
+        programs = [p for p in programs if f"sch{p.stem.removeprefix('q')}" not in unused]
         return {
             "kernel": sha256(self.guest.kernel),
-            "programs": {p.name: sha256(p) for p in sorted(programs) if p.is_file()},
+            "programs": {p.name: sha256(p) for p in programs if p.is_file()},
             "runner": {p.name: sha256(p) for p in RUNNER_SOURCES},
             "modules": {name: sha256(self.guest.programs / name) for name in modules},
         }

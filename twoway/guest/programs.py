@@ -121,9 +121,9 @@ def build_programs(
             for module, content in modules.items():
                 (tree / module).write_bytes(content)
         else:
-            # Not git's revision: equal sources give equal modules, whatever the commit
-            # (decision 0029).
-            call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
+            # No revision: a module changes with the sources that it includes, and with no other
+            # commit or source (decision 0029).
+            call(["make", *modules, f"M={tree}", "TWOWAY_REVISION=by-content", "modules"])
         call(["make", "-C", str(tree / "tc")])
         for made in [*tree.rglob("*.ko"), *tree.glob("tc/q_*.so"), tree / "tc/dtm"]:
             made.rename(built / made.name)
