@@ -29,11 +29,12 @@ from twoway.description.stack import (
 )
 from twoway.description.statement_rules import statement_problems
 from twoway.description.sysctls import sysctl_problems
-from twoway.description.tc_parsing import tc_problems
+from twoway.description.tc_parsing import refusal, tc_problems
 from twoway.description.traffic.registry import kinds
 from twoway.links.aqm import ActiveQueue
 from twoway.links.element import Link
 from twoway.links.queue import TcQueue
+from twoway.links.queue_limit import QueueLimit
 from twoway.links.stages import stage_problems
 from twoway.messages import suggest
 from twoway.theory.registry import known_theories, tests_testbed
@@ -63,6 +64,16 @@ def _element_problems(direction: Link, pools: Mapping[str, int]) -> Iterator[str
             yield f".{element.FIELD}{problem}"
 
 
+def _limit_problems(link: Link, managed: ActiveQueue) -> Iterator[str]:
+    """List the limits of an AQM that tc refuses, such as 5 packets of red."""
+    changing = link.elements.find(QueueLimit)
+    limits = {packets for _, packets in changing.schedule} if changing else {link.queue_packets}
+    for packets in sorted(limits):
+        for _, words in managed.limited(link.model_copy(update={"queue_packets": packets})):
+            if why := refusal(words):
+                yield f".aqm: {managed.word} with a limit of {packets} packets: tc says {why}"
+
+
 def _direction_problems(direction: Link) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
@@ -82,6 +93,9 @@ def _direction_problems(direction: Link) -> list[str]:
             ".cell_overhead_bytes: a link without cell_bytes has none, "
             f"got {direction.cell_overhead_bytes}"
         )
+    # An older tc lacks dualpi2, and ours has it.
+    if managed and managed.word != "dualpi2" and not problems:
+        problems += _limit_problems(direction, managed)
     return problems
 
 

@@ -50,15 +50,19 @@ class AckQueue(QueueByWord):
 
     def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:
         """Build two queues, with a limit each."""
-        return tuple(self._lines(dev, link.queue_packets))
+        return tuple(self._lines(dev, link))
 
-    def _lines(self, dev: str, limit: int) -> Iterator[str]:
+    def limited(self, link: Link) -> tuple[tuple[str, str], ...]:
+        """List both queues."""
+        return tuple((f"parent 2:{n}", f"pfifo limit {link.queue_packets}") for n in (1, 2))
+
+    def _lines(self, dev: str, link: Link) -> Iterator[str]:
         kind, classes = _BANDS[self.word]
         yield f"qdisc add dev {dev} parent 1:1 handle 2: {kind}"
         for number in classes:
             yield f"class add dev {dev} parent 2: classid 2:{number} drr"
-        for number in ("1", "2"):
-            yield f"qdisc add dev {dev} parent 2:{number} pfifo limit {limit}"
+        for place, words in self.limited(link):
+            yield f"qdisc add dev {dev} {place} {words}"
         for is_ack in _ARE_ACKS:
             yield f"filter add dev {dev} parent 2: {is_ack} flowid 2:1"
         if classes:

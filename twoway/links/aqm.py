@@ -13,6 +13,8 @@ _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
 _ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
 # AQMs that mark above a threshold.
 _HAVE_THRESHOLD = ("codel", "fq_codel")
+# tc's words for the place of a queue inside a shaper.
+_PLACE = "parent 1:1 handle 2:"
 # The packet size that red assumes.
 _AVERAGE_BYTES = 1500
 
@@ -88,7 +90,12 @@ class ActiveQueue(QueueByWord):
 
     def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:
         """Build the qdisc, which a shaper asks for packets."""
-        return (f"qdisc add dev {dev} parent 1:1 handle 2: {self._managed(link)}",)
+        return (f"qdisc add dev {dev} {_PLACE} {self._managed(link)}",)
+
+    def limited(self, link: Link) -> tuple[tuple[str, str], ...]:
+        """List the qdisc, unless it has a limit of its own."""
+        has_own = not self.is_under_htb or self.word == "fq_codel"
+        return () if has_own else ((_PLACE, self._managed(link)),)
 
     def _cake(self, interface: Interface, link: Link) -> Shaper:
         """Build a cake, whose own shaper is exact.

@@ -132,8 +132,9 @@ class BeforeQueue(Element):
         """
         raise NotImplementedError
 
-    def lines(self, dev: str) -> tuple[str, ...]:
-        """List the tc batch lines that add the element to an interface."""
+    @property
+    def police(self) -> str:
+        """The action on packets that leave an interface, in tc's words; empty without one."""
         raise NotImplementedError
 
 
@@ -211,6 +212,10 @@ class ManagedQueue(Element):
     def put_inside(self, dev: str, link: "Link") -> tuple[str, ...]:
         """List the tc batch lines that put the queue inside class 1:1 of a shaper."""
         raise NotImplementedError
+
+    def limited(self, link: "Link") -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - for subclasses
+        """List place and words of each qdisc inside whose limit is queue_packets."""
+        return ()
 
     def shaper(self, interface: Interface, link: "Link") -> Shaper:
         """Build the root qdisc of the queue's interface, which keeps a rate_mbit."""

@@ -5,16 +5,13 @@ by ICMP; as the interface's own it would hold in the other direction, too. In a 
 has it, and police drops what is larger in silence.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from capture_analysis.columns import BoolArray, IntArray
 from pydantic import BeforeValidator, Field
 
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.links.element import BeforeQueue, Link, Setting
-from twoway.links.policer import Policer
-from twoway.links.shaper import egress_action
+from twoway.links.element import BeforeQueue, Setting
 
 _LEAST_BYTES = {4: 68, 6: 1280}  # RFC 791; RFC 8200, section 5
 
@@ -53,12 +50,6 @@ class Mtu(BeforeQueue):
         """Mark the frames that are larger."""
         return frame_bytes > self.bytes + ETHERNET_BYTES
 
-    def link_problems(self, link: Link, pools: Mapping[str, int]) -> list[str]:  # noqa: ARG002
-        """Refuse a black hole beside a policer: each takes the interface's only action."""
-        if self.icmp or not link.elements.contains(Policer):
-            return []
-        return [".icmp: a link has a policer or a black hole, got false"]
-
     def setting_problems(self, setting: Setting) -> list[str]:
         """Refuse an MTU larger than the hosts', and one that IP does not allow."""
         least = _LEAST_BYTES[6 if setting.has_ipv6 else 4]
@@ -68,12 +59,10 @@ class Mtu(BeforeQueue):
         most = f"stack.mtu_bytes ({setting.mtu_bytes})"
         return [f": must be {least}{of_ip} to {most}, got {self.bytes}"]
 
-    def lines(self, dev: str) -> tuple[str, ...]:
-        """Build the egress action of a black hole; the plan sets an interface's MTU itself."""
-        if self.icmp:
-            return ()
-        police = f"police mtu {self.bytes + ETHERNET_BYTES} conform-exceed drop/pass"
-        return egress_action(dev, police)
+    @property
+    def police(self) -> str:
+        """The action of a black hole; the plan sets an interface's MTU itself."""
+        return "" if self.icmp else f"police mtu {self.bytes + ETHERNET_BYTES}"
 
 
 def _of_number(given: Any) -> Any:

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.links.element import BeforeQueue, Setting
-from twoway.links.shaper import egress_action
 
 # tc counts times for the kernel in ticks of 64 ns.
 _TICK_NS = 64
@@ -104,8 +103,8 @@ class Policer(BeforeQueue):
             return []
         return [f".burst_bytes: a full frame has {frame_bytes}, got {self.burst_bytes}"]
 
-    def lines(self, dev: str) -> tuple[str, ...]:
-        """Build an egress action of the interface, which acts before its queue."""
+    @property
+    def police(self) -> str:
+        """The action of the interface, which acts before its queue."""
         # By default police refuses packets longer than 2047 bytes.
-        police = f"police rate {self.bucket.rate_bit}bit burst {self.burst_bytes} mtu 65535"
-        return egress_action(dev, f"{police} conform-exceed drop/pass")
+        return f"police rate {self.bucket.rate_bit}bit burst {self.burst_bytes} mtu 65535"

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 from twoway.contract.not_proven import NotProven
 from twoway.links.delay import ChangingDelay
 from twoway.links.dtm import Channel
-from twoway.links.element import Link
+from twoway.links.element import Elements, Link
 from twoway.links.impairments import Impairments
+from twoway.links.loss import Loss
 from twoway.links.policer import Policer
+from twoway.links.queue_limit import QueueLimit
 
 
 def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
@@ -17,6 +19,12 @@ def not_proven(links: Mapping[str, Link]) -> tuple[NotProven, ...]:
         for name, link in links.items()
         for what, why in _of_link(link)
     )
+
+
+def copies_hide_losses(elements: Elements) -> bool:
+    """Tell whether netem makes copies and loses at random: of either it loses one unseen."""
+    impairments, loss = elements.find(Impairments), elements.find(Loss)
+    return bool(impairments and impairments.duplicate_percent and loss and not loss.every)
 
 
 def _of_link(link: Link) -> Iterator[tuple[str, str]]:
@@ -36,6 +44,16 @@ def _of_link(link: Link) -> Iterator[tuple[str, str]]:
         yield (
             "when the channel's slots change",
             f"its allocator does not see a packet that {manager.name} drops after it came",
+        )
+    if manager and elements.contains(QueueLimit):
+        yield (
+            "which packets the queue's limit dropped",
+            "only for a drop-tail queue does a check know what finds it full",
+        )
+    if copies_hide_losses(elements):
+        yield (
+            "the share of packets that the link lost",
+            "of a packet and its copy one may be lost, which leaves no trace",
         )
     if impairments and impairments.jitter_ns and elements.contains(ChangingDelay):
         yield (

@@ -1,4 +1,4 @@
-"""A drop-tail queue whose limit changes by a schedule."""
+"""A queue whose limit of packets changes by a schedule."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -22,14 +22,14 @@ Packets = Annotated[int, Field(ge=1, le=10_000_000)]
 class QueueLimit(Element):
     """A limit of packets that changes at given times after the traffic's start.
 
-    A queue with more packets than its new limit keeps them, and takes none. Before the start the
-    first limit holds.
+    A drop-tail queue with more packets than its new limit keeps them, and takes none; an AQM may
+    drop them. Before the start the first limit holds.
     """
 
     FIELD: ClassVar = "queue_limit"
     TITLE: ClassVar = "A limit that changes"
     DESCRIPTION: ClassVar = (
-        "the limit of a drop-tail queue, if it changes by a schedule; queue_packets is its largest"
+        "the queue's limit of packets, if it changes by a schedule; queue_packets is its largest"
     )
 
     schedule: Annotated[list[tuple[Second, Packets]], Field(min_length=1, max_length=1000)] = Field(
@@ -56,7 +56,9 @@ class QueueLimit(Element):
         return command_problems(self.schedule, self.repeat_s)
 
     def link_problems(self, link: Link, pools: object) -> list[str]:  # noqa: ARG002
-        """Refuse a schedule whose largest limit is not queue_packets."""
+        """Refuse a queue without such a limit, and one whose largest is not queue_packets."""
+        if link.manager and not link.manager.limited(link):
+            return [f": {link.manager.name} has a limit of its own, and not queue_packets"]
         most = max(packets for _, packets in self.schedule)
         if most == link.queue_packets:
             return []

@@ -12,13 +12,12 @@ follow.
 from collections.abc import Iterator
 from typing import Any
 
-from twoway.links.element import BehindQueue, Delay, Link, ManagedQueue, RateShaper
+from twoway.links.element import Delay, Link, ManagedQueue, RateShaper
 from twoway.links.half_duplex import HalfDuplex
 from twoway.links.registry import elements
 
 _ONE_QUEUE = "a link has one queue"
 _NETEMS = "ack_queue uses the delay's netem in another way"
-_LIMIT = "a limit that changes is that of a drop-tail queue of a rate_mbit or rate"
 
 # A link may have one field of each row. If two are given, the second is refused with the first's
 # reason.
@@ -32,15 +31,6 @@ _STAGES: tuple[dict[str, str], ...] = (
     {"half_duplex": "the rate of ack_queue is a link's own", "ack_queue": ""},
     {"delay": _NETEMS, "ack_queue": ""},
     {"ack_queue": _NETEMS, "impairments": ""},
-    *(
-        {field: _LIMIT, "queue_limit": ""}
-        for field in ("half_duplex", "dtm", "aqm", "ack_queue", "queue")
-    ),
-)
-_COPIES = "impairments.duplicate_percent"
-_UNCOUNTED = (
-    "a copy that is lost leaves no trace, so that losses could not be counted; a link has copies "
-    "or losses"
 )
 # The values that stand for the absence of an element.
 _NOTHING = ("drop-tail", "shared", 0, None)
@@ -56,7 +46,7 @@ def stage_problems(link: Link, *, half_duplex: bool) -> list[str]:
         half_duplex: True if it shares a medium with the other direction.
     """
     refused: dict[str, str] = {}
-    for stage in (*_STAGES, *_behind_queue()):
+    for stage in _STAGES:
         given = [field for field in stage if _given(link, field, half_duplex=half_duplex)]
         first, *others = given or [""]
         for field in others:
@@ -70,13 +60,6 @@ def stage_problems(link: Link, *, half_duplex: bool) -> list[str]:
         *refused.values(),
         *_cell_problems(link, half_duplex=half_duplex),
     ]
-
-
-def _behind_queue() -> Iterator[dict[str, str]]:
-    """List the rows of all elements that lose packets behind the queue: copies hide losses."""
-    for field, kind in elements().items():
-        if issubclass(kind, BehindQueue) and kind.LOSES:
-            yield {field: _UNCOUNTED, _COPIES: ""}
 
 
 def _cell_problems(link: Link, *, half_duplex: bool) -> Iterator[str]:
@@ -108,8 +91,5 @@ def _got(link: Link, field: str) -> str:
     return f"; got {value!r}" if isinstance(value, str | int) else ""
 
 
-def _value(model: Any, path: str) -> Any:
-    """Return the value of a field, or of a field's field; None without it."""
-    for name in path.split("."):
-        model = getattr(model, name, None)
-    return model
+def _value(link: Link, field: str) -> Any:
+    return getattr(link, field, None)

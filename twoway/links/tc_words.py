@@ -127,5 +127,5 @@ def kernel_has(what: str) -> list[str]:
     """List the qdiscs (SCH) or filters (CLS) of the guest's kernel."""
     config = (VM / "guest.config").read_text("utf-8")
     found = re.findall(rf"^CONFIG_NET_{what}_([A-Z0-9_]+)=y", config, re.MULTILINE)
-    own = ["pfifo", "bfifo", "pfifo_fast"] if what == "SCH" else []
+    own = ["pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "noqueue"] if what == "SCH" else []
     return sorted({each.lower() for each in found} - {"ingress", "act"} | {*own})

@@ -16,7 +16,7 @@ from twoway.links.element import BeforeQueue, Delay
 from twoway.links.half_duplex import Place
 from twoway.links.interface import Interface
 from twoway.links.queue_limit import QueueLimit
-from twoway.links.shaper import Shaper, wrap_queue
+from twoway.links.shaper import Shaper, egress_action, wrap_queue
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54
@@ -61,7 +61,9 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
         limits = direction.elements.find(QueueLimit)
         for at_ns, packets in limits.changes(stop_ns) if limits else ():
             then = _limited(direction, packets)
-            yield from ((at_ns, _new_limit(profile, graph, i, then)) for i in graph.queues[name])
+            for interface in graph.queues[name]:
+                new = _new_limits(profile, graph, interface, then)
+                yield from ((at_ns, shaper) for shaper in new)
 
 
 def pool_nodes(profile: Profile, graph: Graph) -> Mapping[str, str]:
@@ -88,22 +90,29 @@ def _limited(direction: Direction, packets: int) -> Direction:
     return direction.model_copy(update={"queue_packets": packets})
 
 
-def _new_limit(
+def _new_limits(
     profile: Profile, graph: Graph, interface: Interface, direction: Direction
-) -> Shaper:
+) -> list[Shaper]:
     """Build the change of a queue's limit: our shapers keep what a change does not name."""
-    shaper = _queue(profile, graph, interface, direction)
-    if not shaper.is_ours:
-        return shaper
-    limit = (shaper.arguments[0], "limit", str(direction.queue_packets))
-    return replace(shaper, arguments=limit, inner=())
+    shaper = replace(_queue(profile, graph, interface, direction), inner=())
+    if manager := direction.manager:
+        inside = [(place, tuple(words.split())) for place, words in manager.limited(direction)]
+        return [replace(shaper, arguments=of, place=place, sizes=()) for place, of in inside]
+    if shaper.is_ours:
+        limit = (shaper.arguments[0], "limit", str(direction.queue_packets))
+        shaper = replace(shaper, arguments=limit)
+    return [shaper]
 
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
     """Put the direction's elements before the queue in front of it."""
     before = direction.elements.list_kind(BeforeQueue)
-    lines = [line for element in before for line in element.lines(shaper.interface.name)]
-    return replace(shaper, inner=(*shaper.inner, *lines))
+    actions = [element.police for element in before if element.police]
+    if not actions:
+        return shaper
+    # A packet that one action lets pass goes to the next.
+    words = " conform-exceed drop/pipe action ".join(actions) + " conform-exceed drop/pass"
+    return replace(shaper, inner=(*shaper.inner, *egress_action(shaper.interface.name, words)))
 
 
 def _queue(profile: Profile, graph: Graph, interface: Interface, direction: Direction) -> Shaper:

@@ -62,10 +62,6 @@ def test_what_is_read_back() -> None:
             ".reorder_percent: needs a delay, got delay_ms of 0",
         ),
         (
-            {"impairments": {"duplicate_percent": 1}, "loss": {"percent": 1}},
-            ".duplicate_percent: a copy that is lost leaves no trace",
-        ),
-        (
             {"impairments": {}, "ack_queue": "own"},
             ": ack_queue uses the delay's netem in another way",
         ),

@@ -61,12 +61,6 @@ def test_which_drops_the_qdiscs_count() -> None:
             "mtu_bytes: must be 1280 in IPv6 to stack.mtu_bytes (1500), go",
         ),
         (with_mtu("large"), "forward.mtu_bytes: must be fields with values"),
-        (
-            with_mtu(
-                {"bytes": 1432, "icmp": False}, policer={"rate_mbit": 4, "burst_bytes": 15140}
-            ),
-            "forward.mtu_bytes.icmp: a link has a policer or a black hole, got false",
-        ),
     ],
 )
 def test_an_mtu_that_cannot_be(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:

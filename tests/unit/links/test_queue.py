@@ -28,6 +28,12 @@ def with_queue(queue: Any, **fields: Any) -> dict[str, Any]:
     return {**LINUX, "profile": {"directions": {"forward": link, "reverse": LINE}}}
 
 
+def test_tc_may_warn_of_words_that_it_takes(tmp_path: Path) -> None:
+    """Words for which tc warns, as for red without a bandwidth, are no problem."""
+    queue = with_queue("red limit 400000 avpkt 1000")
+    assert problems_of(str(write_experiment(tmp_path, queue))) == []
+
+
 def test_a_tree_stands_inside_the_shaper(tmp_path: Path) -> None:
     """The lines of a tree, as a text or a list, follow its qdisc inside the shaper's class."""
     plans = [planned(tmp_path, with_queue({"tc": each})) for each in (HTB, HTB.splitlines())]
@@ -122,6 +128,14 @@ def test_a_queue_that_may_hold_packets_is_not_proven(words: str, holds: bool) ->
         ),
         (with_queue({"tc": ""}), "profile.directions.forward.queue.tc: must be words of tc"),
         (with_queue({}), "profile.directions.forward.queue.tc: required"),
+        (
+            with_queue(None, aqm="red", queue_packets=5),
+            "profile.directions.forward.aqm: red with a limit of 5 packets: tc says tc_red_eval",
+        ),
+        (
+            with_queue(None, aqm="cake", queue_limit={"schedule": [[0, 50]]}),
+            "profile.directions.forward.queue_limit: cake has a limit of its own, and not queue_p",
+        ),
         (
             with_queue({"tc": "sfq"}, aqm="codel"),
             "profile.directions.forward.queue: a link has one queue",

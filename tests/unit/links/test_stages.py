@@ -29,13 +29,11 @@ FEATURES: dict[str, dict[str, Any]] = {
 # Each feature's opponents; any other pair stands together.
 APART = {
     "rate": {"dtm", "cell_bytes", "half_duplex"},
-    "dtm": {"cell_bytes", "half_duplex", "queue_limit"},
+    "dtm": {"cell_bytes", "half_duplex"},
     "cell_bytes": {"aqm", "ack_queue", "queue", "half_duplex"},
-    "aqm": {"ack_queue", "queue", "queue_limit"},
-    "ack_queue": {"queue", "delay", "impairments", "copies", "half_duplex", "queue_limit"},
+    "aqm": {"ack_queue", "queue"},
+    "ack_queue": {"queue", "delay", "impairments", "copies", "half_duplex"},
     "queue": {"queue_limit"},
-    "loss": {"copies"},
-    "half_duplex": {"queue_limit"},
 }
 
 

@@ -11,8 +11,6 @@ from twoway.description.placement import behind_problems, placement_problems
 from twoway.description.rules import profile_problems
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
-from twoway.links.direction import Direction
-from twoway.links.element import BeforeQueue, Elements
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 
@@ -136,23 +134,15 @@ def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
     assert placement_problems(_profile(delay_ms=0), shared) == []
 
 
-def test_all_elements_before_a_queue_are_in_front_of_it(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two elements before a queue add their tc lines to its interface, in the order of fields."""
-
-    class First(BeforeQueue):
-        def lines(self, dev: str) -> tuple[str, ...]:
-            return (f"first on {dev}",)
-
-    class Second(BeforeQueue):
-        def lines(self, dev: str) -> tuple[str, ...]:
-            return (f"second on {dev}",)
-
-    both = Elements((First(), Second()))
-    monkeypatch.setattr(Direction, "elements", property(lambda _: both))
-    shapers = {each.interface.name: each for each in compile_profile(_profile(), graph)}
-    assert shapers["r1-eth1"].inner == ("first on r1-eth1", "second on r1-eth1")
+def test_a_black_hole_and_a_policer_are_actions_of_one_filter(graph: Graph) -> None:
+    """A packet that passes the black hole meets the policer, in front of the queue."""
+    black_hole = {"bytes": 1280, "icmp": False}
+    profile = _profile(policer={"rate_mbit": 4, "burst_bytes": 15140}, mtu_bytes=black_hole)
+    inner = compile_profile(profile, graph)[0].inner
+    assert inner[-1] == (
+        "filter add dev r1-eth1 egress matchall action police mtu 1294 conform-exceed drop/pipe "
+        "action police rate 4000000bit burst 15140 mtu 65535 conform-exceed drop/pass"
+    )
 
 
 @pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])

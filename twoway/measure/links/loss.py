@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import CHANGE_NS, Queue
 from twoway.links.loss import Loss
+from twoway.links.proof import copies_hide_losses
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
@@ -81,8 +82,9 @@ def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, f
         return math.nan, math.nan, math.nan, math.nan
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
     share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
-    loss = analysis.run.element(analysis.queues[view.connection.directions[-1]].queue, Loss)
-    if not loss or not loss.percent:
+    elements = analysis.run.elements(analysis.queues[view.connection.directions[-1]].queue)
+    loss = elements.find(Loss)
+    if not loss or not loss.percent or copies_hide_losses(elements):
         return share, length, math.nan, math.nan
     return share, length, *deviations(loss, share, len(lost), length, bursts)
 
@@ -118,7 +120,7 @@ def check(
     loss = analysis.run.element(view.queue, Loss)
     if loss and loss.every:
         return [_check_of_count(analysis, direction, view.queue, loss)]
-    if loss and loss.schedule:
+    if loss and loss.schedule and not copies_hide_losses(analysis.run.elements(view.queue)):
         return [_check_of_schedule(analysis, direction, view.queue, loss)]
     return []
 
@@ -192,9 +194,10 @@ def check_run(analysis: Analysis) -> list[FidelityRow]:
     All packets between hosts count, whoever sent them. The kernel drops packets before their delay,
     so its count may include packets on their path at the end.
     """
-    if not analysis.run.loses_on_links:
-        return []
     manifest = analysis.run.manifest
+    hidden = (copies_hide_losses(analysis.run.elements(queue)) for queue in manifest.queues)
+    if not analysis.run.loses_on_links or any(hidden):
+        return []
     queues = {queue.interface for queue in manifest.queues}
     kernel = 0
     shaped = (n for n in manifest.nodes.routers if f"qdisc/{n}-after.json" in manifest.files)

@@ -7,11 +7,11 @@ each drop with the bucket.
 
 import math
 
-import numpy as np
 from capture_analysis.columns import BoolArray
 from capture_analysis.definition import Definition
 
 from twoway.contract.metrics import FidelityRow
+from twoway.links.mtu import Mtu
 from twoway.links.policer import Policer
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
@@ -38,8 +38,10 @@ def policed_share(analysis: Analysis, view: QueueView) -> tuple[float]:
     time_ns = view.passed.packets.time_ns
     has_place = view.all_packets.count_at(time_ns) < limit_at(view.queue, time_ns)
     steady = (time_ns >= analysis.run.steady_ns) & (time_ns < analysis.run.stop_ns)
-    lost = (view.passed.dropped & has_place)[steady]
-    return (float(lost.mean()) if steady.any() else math.nan,)
+    lost = view.passed.dropped & has_place
+    if mtu := analysis.run.element(view.queue, Mtu):
+        lost &= ~mtu.refuses(time_ns, view.passed.packets.frame_bytes)
+    return (float(lost[steady].mean()) if steady.any() else math.nan,)
 
 
 @QueueCheck
@@ -57,14 +59,9 @@ def check(
 
 
 def _refused(analysis: Analysis, view: QueueView) -> BoolArray | None:
-    """Mark the packets offered to a queue that the policer refuses; None without a policer."""
-    policer = analysis.run.element(view.queue, Policer)
-    if not policer:
+    """Mark the packets that a policer, or a black hole before it, refuses; None without one."""
+    elements, packets = analysis.run.elements(view.queue), view.passed.packets
+    if not elements.contains(Policer):
         return None
-    packets = view.passed.packets
-    before = analysis.run.elements(view.queue).refuse(
-        packets.time_ns, packets.frame_bytes, counted=False
-    )
-    come, refused = np.flatnonzero(~before), np.zeros(len(before), dtype=np.bool_)
-    refused[come] = policer.bucket.refuses(packets.time_ns[come], packets.frame_bytes[come])
-    return refused
+    came = packets.time_ns, packets.frame_bytes
+    return elements.refuse(*came) & ~elements.refuse(*came, counted=False)

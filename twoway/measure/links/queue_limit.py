@@ -1,4 +1,4 @@
-"""A queue's limit that changes: its drop-tail queue drops what finds it full, and nothing else."""
+"""A limit that changes: a drop-tail queue drops what finds it full, and nothing else."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def check(
     """
     del error
     queue, packets = view.queue, view.passed.packets
-    if not queue.limits:
+    if not queue.limits or queue.is_managed:
         return []
     time_ns, dropped = packets.time_ns, view.passed.dropped
     refused = analysis.run.elements(queue).refuse(time_ns, packets.frame_bytes)
