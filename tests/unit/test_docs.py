@@ -251,6 +251,10 @@ def test_twelve_questions_are_of_experiments_that_there_are() -> None:
     assert len(commands) == 12
     named = {name for command, name in commands if command in ("run", "sweep")}
     assert named <= set(all_ids())
+    # Their first statements are of indices, or check the testbed: `metrics:` comes before those.
+    for name in ("pendulum", "aqm", "bbr-loss", "policer-tcp", "ecn"):
+        (path,) = ROOT.glob(f"experiments/*/{name}.yml")
+        assert "metrics" in yaml.safe_load(path.read_text(encoding="utf-8")), name
 
 
 def test_workflows_check_a_pull_request() -> None:

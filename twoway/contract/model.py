@@ -41,6 +41,8 @@ def demand(error: ErrorDetails) -> str:
         return f"must be {_FORMS[pattern]}" if pattern in _FORMS else f"must match {pattern}"
     if error["type"].startswith("bool_"):
         return "must be true or false"
+    if error["type"] == "string_type" and isinstance(error["input"], bool | int | float):
+        return "must be text in quotes"
     if error["type"] in ("dict_type", "model_type"):
         return "must be fields with values"
     return re.sub(r"^\w+ should ", "must ", error["msg"].removeprefix("Value error, "))

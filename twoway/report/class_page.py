@@ -13,11 +13,12 @@ from capture_analysis.pages.page_template import number
 
 from twoway.contract.suite import ReadSuite, Shown
 from twoway.contract.writing import make_folder, write_json, written_aside
+from twoway.messages import cut_line
 from twoway.report import pages
 from twoway.report.flow_table import align_columns
 
 PAGE, CSV, GRADESCOPE = "index.html", "class.csv", "gradescope"
-# Characters of a failure's words in a table.
+# Characters of a failure's words in a terminal.
 _SHORT = 100
 
 
@@ -70,7 +71,7 @@ def class_table(suite: ReadSuite, marked: Sequence[Marked]) -> list[str]:
     for rank, each in enumerate(marked, 1):
         points = (f"{each.points_of(row):.0f}" for row in rows)
         lines.append((f"{rank}.", each.student, f"{each.points:.1f}", *points))
-    words = [short(each) for each in marked]
+    words = [cut_line(in_short(each), _SHORT) for each in marked]
     titled = ["why" if any(words) else "", *words]
     return [
         f"{line}  {why}".rstrip()
@@ -78,12 +79,11 @@ def class_table(suite: ReadSuite, marked: Sequence[Marked]) -> list[str]:
     ]
 
 
-def short(marked: Marked) -> str:
+def in_short(marked: Marked) -> str:
     """Write in one line what is wrong with a hand-in."""
     foreign = ", ".join(run[:12] for run in marked.foreign)
     parts = (marked.why.splitlines()[:1], [f"not a run of yours: {foreign}"] * bool(foreign))
-    words = "; ".join(part for each in parts for part in each)
-    return words if len(words) <= _SHORT else f"{words[:_SHORT]}..."
+    return "; ".join(part for each in parts for part in each)
 
 
 def write_class(suite: ReadSuite, marked: Sequence[Marked], folder: Path) -> Path:
@@ -101,7 +101,7 @@ def write_class(suite: ReadSuite, marked: Sequence[Marked], folder: Path) -> Pat
     for rank, each in enumerate(marked, 1):
         points = (round(each.points_of(row), 1) for row in rows)
         table.writerow(
-            (rank, each.student, round(each.points, 1), *points, each.sha256[:12], short(each))
+            (rank, each.student, round(each.points, 1), *points, each.sha256[:12], in_short(each))
         )
     with written_aside(folder / CSV) as file:
         file.write(text.getvalue().encode())
@@ -112,7 +112,7 @@ def write_class(suite: ReadSuite, marked: Sequence[Marked], folder: Path) -> Pat
         suite=suite,
         rows=rows,
         marked=marked,
-        short=short,
+        in_short=in_short,
         in_words=in_words,
         csv=CSV,
     )

@@ -62,7 +62,8 @@ class Fields(Model):
         default={}, description="fields that the exercise leaves to students, with their values"
     )
     runs: list[Annotated[str, text("^[0-9a-f]{6,64}$", "6 to 64 digits of an identity")]] = Field(
-        default=[], description="the first digits of the identities of the student's own runs"
+        default=[],
+        description="the first digits of the identities of the student's own runs, in quotes",
     )
 
 

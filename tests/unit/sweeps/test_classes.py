@@ -56,6 +56,7 @@ WRONG = {
     "a.yml": ("set: {duration_s: 1}", "a.yml: set.duration_s: not yours to set; the exercise has"),
     "b.yml": ("sets: {}", "b.yml: sets: unknown field"),
     "c.yml": ("runs: [xyz]", "runs.0: must be 6 to 64 digits of an identity"),
+    "l.yml": ("runs: [17e453021987]", "l.yml: runs.0: must be text in quotes, got inf"),
     "d.yml": ("{", "d.yml: "),
     "e.c": (b"\xff\n", "e.c: cannot be read as text"),
     "f/x.c": ("int x;", ""),
@@ -88,7 +89,11 @@ def test_a_wrong_file_has_a_sentence(suite: LoadedSuite, tmp_path: Path) -> None
     (folder / "j.c").symlink_to("/etc/passwd")
     (folder / ".hidden.c").touch()
     found = {each.student: each for each in read_hand_ins(folder, suite)}
-    assert [*found] == [*"abcdefghij", "k__red__"]  # a name is no markup, and no formula of a table
+    assert [*found] == [
+        *"abcdefghij",
+        "k__red__",
+        "l",
+    ]  # a name is no markup, and no formula of a table
     for name, (_, words) in WRONG.items():
         if words:
             assert (
@@ -128,7 +133,10 @@ ANSWERS: dict[str, Any] = {
     "half": 1.0,
     "broken": {"kind": "compiler", "message": BROKEN},
     "loop": {"kind": "time", "message": "not finished after 60 s of wall time"},
-    "crash": {"kind": "run", "message": "the guest kernel panicked in f+0x1/0x9 [t]"},
+    "crash": {
+        "kind": "run",
+        "message": f"the guest kernel panicked in f+0x1/0x9 [t]{' after' * 20}",
+    },
     "doubt": None,
 }
 STUDENTS = [*ANSWERS][2:]
@@ -224,6 +232,7 @@ def test_a_class_is_written_for_people_and_for_gradescope(
     page = " ".join(write_class(suite, marked, tmp_path / "out").read_text("utf-8").split())
     assert "2 of 7 hand-ins run everywhere; the best, good, has 75 of 100 points" in page
     assert "your C file does not compile: line 3:1: error: x" in page
+    assert f'<span class="bad">{next(m.why for m in marked if m.student == "crash")}</span>' in page
     rows = [*csv.DictReader((tmp_path / "out/class.csv").open())]
     assert [row["rank"] for row in rows] == [*"1234567"]
     assert (rows[0]["points"], rows[0]["alone"], rows[0]["hand-in"]) == (
