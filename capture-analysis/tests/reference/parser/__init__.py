@@ -135,14 +135,14 @@ class PlainParser:
         except LeftOutError as reason:
             setattr(counts, str(reason), getattr(counts, str(reason)) + 1)
             return False
-        flow, half = self._connections.place(found, frame.time_ns)
+        flow, direction = self._connections.place(found, frame.time_ns)
         values = vars(found) | {
             "time_ns": frame.time_ns,
             "frame_bytes": frame_bytes,
             "flow": flow,
             "frame": counts.frames,
             "interface": frame.interface,
-            "half": half,
+            "half": direction,
         }
         for name, column in vars(columns).items():
             column[row] = values[name]

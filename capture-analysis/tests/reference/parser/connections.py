@@ -26,7 +26,7 @@ class Connections:
         return FlowTable(self._rows[: self._count].copy())
 
     def place(self, packet: Found, time_ns: int) -> tuple[int, int]:
-        """Return connection and half of a packet, perhaps of a new connection."""
+        """Return connection and direction of a packet, perhaps of a new connection."""
         source = packet.source, packet.source_port
         destination = packet.destination, packet.destination_port
         higher = source > destination
@@ -35,16 +35,16 @@ class Connections:
         known = self._find(packet, latest, higher=higher)
         if known is not None:
             flow, source_is_higher = known
-            half = int(higher ^ source_is_higher)
+            direction = int(higher ^ source_is_higher)
             connection = self._rows[flow]
-            seen, syn_seen = _seen(connection, half)
+            seen, syn_seen = _seen(connection, direction)
             opens = packet.flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and seen
-            base = int(connection["base"][half])
+            base = int(connection["base"][direction])
             # A SYN that data overtook opens no other connection: the data seen begins behind it.
             late = not syn_seen and base == (packet.seq + 1) % 2**32
             if not opens or base == packet.seq or late:
-                _note(connection, packet, half)
-                return flow, half
+                _note(connection, packet, direction)
+                return flow, direction
             latest.remove(known)
         if self._count == len(self._rows):
             self._rows = np.concatenate((self._rows, np.zeros_like(self._rows)))
@@ -56,7 +56,7 @@ class Connections:
         connection["first_ns"], connection["window_scale"] = time_ns, NO_SCALE
         connection["version"], connection["protocol"] = packet.version, packet.protocol
         _set_vlans(connection, packet.vlans)
-        _note(connection, packet, half=0)
+        _note(connection, packet, direction=0)
         self._count += 1
         return self._count - 1, 0
 
@@ -79,38 +79,38 @@ def _set_vlans(connection: np.void, vlans: int) -> None:
     connection["vlans"] = np.frombuffer(vlans.to_bytes(3, "little"), np.uint8)
 
 
-def _seen(connection: np.void, half: int) -> tuple[bool, bool]:
-    """Tell whether a packet and a SYN of a half were seen."""
-    seen = int(connection["seen"]) >> half
+def _seen(connection: np.void, direction: int) -> tuple[bool, bool]:
+    """Tell whether a packet and a SYN of a direction were seen."""
+    seen = int(connection["seen"]) >> direction
     return bool(seen & Seen.HALF), bool(seen & Seen.SYN)
 
 
-def _follows(connection: np.void, packet: Found, half: int) -> bool:
+def _follows(connection: np.void, packet: Found, direction: int) -> bool:
     """Tell whether a packet's numbers are near the first of a connection in another VLAN."""
     if packet.protocol != TCP or connection["seen"] & Seen.IN_OTHER_VLANS:
         return True
-    (sent, _), (answered, _) = _seen(connection, half), _seen(connection, 1 - half)
+    (sent, _), (answered, _) = _seen(connection, direction), _seen(connection, 1 - direction)
 
-    def away(number: int, of_half: int) -> int:
-        return abs((number - int(connection["base"][of_half]) + 2**31) % 2**32 - 2**31)
+    def away(number: int, of_direction: int) -> int:
+        return abs((number - int(connection["base"][of_direction]) + 2**31) % 2**32 - 2**31)
 
-    if sent and away(packet.seq, half) > (0 if packet.flags & FLAG_SYN else 2**24):
+    if sent and away(packet.seq, direction) > (0 if packet.flags & FLAG_SYN else 2**24):
         return False
     if packet.flags & FLAG_ACK and answered:
-        return away(packet.ack, 1 - half) <= 2**24
+        return away(packet.ack, 1 - direction) <= 2**24
     return sent
 
 
-def _note(connection: np.void, packet: Found, half: int) -> None:
-    """Take the facts of a half from its first packet, and from its SYNs."""
+def _note(connection: np.void, packet: Found, direction: int) -> None:
+    """Take the facts of a direction from its first packet, and from its SYNs."""
     syn = bool(packet.flags & FLAG_SYN)
-    if not _seen(connection, half)[0]:
-        connection["base"][half] = packet.seq
-        connection["seen"] |= (Seen.HALF | syn * Seen.SYN) << half
-    if syn and not connection["mss"][half]:
-        connection["mss"][half] = packet.mss
-    if syn and connection["window_scale"][half] == NO_SCALE:
-        connection["window_scale"][half] = packet.window_scale
+    if not _seen(connection, direction)[0]:
+        connection["base"][direction] = packet.seq
+        connection["seen"] |= (Seen.HALF | syn * Seen.SYN) << direction
+    if syn and not connection["mss"][direction]:
+        connection["mss"][direction] = packet.mss
+    if syn and connection["window_scale"][direction] == NO_SCALE:
+        connection["window_scale"][direction] = packet.window_scale
     if _vlans(connection) != packet.vlans:
         connection["seen"] |= Seen.IN_OTHER_VLANS
         if not _vlans(connection):

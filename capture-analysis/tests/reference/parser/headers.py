@@ -229,12 +229,15 @@ def _read_ipv4(cursor: Cursor, found: Found, room: int) -> None:
 
 
 def _read_ipv6(cursor: Cursor, found: Found, room: int) -> None:
-    word, payload_bytes, found.protocol, ttl, *halves = cursor.peek("IHBBQQQQ")
+    word, payload_bytes, found.protocol, ttl, *addresses = cursor.peek("IHBBQQQQ")
     if word >> 28 != 6:
         raise LeftOutError("malformed")
     found.version = 6
     _take_length(found, payload_bytes and payload_bytes + 40, room)
-    found.source, found.destination = halves[0] << 64 | halves[1], halves[2] << 64 | halves[3]
+    found.source, found.destination = (
+        addresses[0] << 64 | addresses[1],
+        addresses[2] << 64 | addresses[3],
+    )
     found.marks |= Mark.ECT_1 * (word >> 20 & 3) | Mark.FIRST_TTL * (ttl in _FIRST_TTLS)
     found.left_bytes -= 40
     cursor.at += 40
