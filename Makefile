@@ -2,8 +2,6 @@
 
 EXP        ?= kalampoukas-5.2
 SECONDS    ?= 1800
-ROUNDS     ?= 500
-SEED       ?= 1
 PYTHON     ?= /usr/bin/python3
 UV_VERSION := 0.13.8
 # Of its wheel for x86_64 with glibc: `pip download --no-deps uv==$(UV_VERSION) && pip hash uv-*.whl`.
@@ -141,9 +139,6 @@ layer-image: env
 mutation: env ## change the code that measures and judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)
 	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
 
-torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left
-	@PYTHONPATH=tests $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
-
 lint: env test-packages ## style, types, layers, every experiment, predictions as committed: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -247,5 +242,5 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results witness hidden schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
-	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp lab) fuzz setup env docs-env notebook-env \
+	mutation lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help
