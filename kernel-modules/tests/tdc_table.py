@@ -11,12 +11,13 @@ A row of a table has:
     shows: a pattern of the output of `tc qdisc show dev $DUMMY`, found once
     json: the values in the output of `tc -s -j qdisc show dev $DUMMY`
     options: instead, those of the qdisc made by `add`; `values`: others of it
-    kind: a category
+    kind: a category; `change` if the row has that field
 
 One of `refused`, `shows`, `json` and `options` is there. A row may set fields of tdc, too.
 
-A refused request is most often a list under its id and name: the options of `add`, or those of
-`add` and of `change`; and the error, as a sentence or a pattern.
+Most rows are a list under their id and name: `pool`, if it is a number; the options of `add`, or
+those of `add` and of `change`; and `options`, or these and `values`, or the error, as a sentence or
+a pattern.
 """
 
 import json
@@ -42,7 +43,7 @@ def read_table(qdisc: str) -> list[Fields]:
 
 def expand(qdisc: str, row: Fields) -> Fields:
     """Return a row of a qdisc's table as tdc reads it."""
-    own = dict(row) if "case" in row else _refusal(qdisc, *next(iter(row.items())))
+    own = dict(row) if "case" in row else _of_list(qdisc, *next(iter(row.items())))
     number, _, name = own.pop("case").partition(" ")
     if "pool" in own:
         own["before"] = [f"$DTM pool add bus slots {own.pop('pool')}", *own.get("before", ())]
@@ -50,13 +51,15 @@ def expand(qdisc: str, row: Fields) -> Fields:
     if "add" in own:
         add = own["run"] = f"$TC qdisc add {ROOT} {qdisc} {own.pop('add')}".strip()
         if "change" in own:
+            own.setdefault("kind", "change")
             own["run"] = f"$TC qdisc change {ROOT} {qdisc} {own.pop('change')}".strip()
             own["before"] = [*own.get("before", ()), add]
     if "options" in own:
         told = {"options": own.pop("options"), **own.pop("values", {})}
         own["json"] = [{"kind": qdisc, "handle": "1:", **told}]
     run, refused, shown = own.pop("run"), own.pop("refused", None), own.pop("shows", None)
-    kind = "refusal" if refused else own.pop("kind", None)
+    kind = own.pop("kind", None)
+    kind = "refusal" if refused else kind
     case = {
         "id": number,
         "name": name,
@@ -66,21 +69,29 @@ def expand(qdisc: str, row: Fields) -> Fields:
         "expExitCode": "0" if not refused else "2" if refused.startswith("^Error: ") else "1",
     }
     if "json" in own:
-        case |= {"verifyCmd": f"$TC -s -j {SHOW}", "matchJSON": own.pop("json")}
+        handle = f" handle {own['json'][0]['handle']}" if kind == "nested" else ""
+        case |= {"verifyCmd": f"$TC -s -j {SHOW}{handle}", "matchJSON": own.pop("json")}
     else:
         verify = "cat said" if refused else f"$TC {SHOW}"
         case |= {"verifyCmd": verify, "matchPattern": refused or shown, "matchCount": "1"}
     return {**case, "teardown": [*DOWN], **own}
 
 
-def _refusal(qdisc: str, case: str, said: list[str]) -> Fields:
+def _of_list(qdisc: str, case: str, said: list[Any]) -> Fields:
     """Return the row that a list stands for."""
-    *made, options, error = said
+    row: Fields = {"case": case}
+    if isinstance(said[0], int):
+        row["pool"], *said = said
+    words = [each for each in said if isinstance(each, str)]
+    answers = said[len(words) :]
+    error = "" if answers else words.pop()
+    row |= zip(("add", "change"), words, strict=False)
+    if answers:
+        return row | dict(zip(("options", "values"), answers, strict=False))
     if not error.startswith("^"):
         words = error.replace(".", r"\.")
         error = f"^{words}$" if error.startswith(f"{qdisc}: ") else rf"^Error: {words}\.$"
-    request = {"add": made[0], "change": options} if made else {"add": options}
-    return {"case": case, **request, "refused": error}
+    return row | {"refused": error}
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def test_a_refusal_keeps_the_error(by: str, code: str) -> None:
 
 
 def test_short_rows() -> None:
-    """A list is a refusal; `pool`, `add`, `change` and `options` stand for commands and JSON."""
+    """A list is a row; `pool`, `add`, `change` and `options` stand for commands and JSON."""
     made, changed = (
         f"$TC qdisc {verb} dev $DUMMY root handle 1: dtm" for verb in ("add", "change")
     )
@@ -53,6 +53,7 @@ def test_short_rows() -> None:
     assert expand("dtm", {"d7ff No": ["", "max 8", "no"]}) == expand("dtm", no)
     short = {"case": "d7ff A pool", "pool": 8, "add": "pool bus", "options": {"max": 8}}
     case = expand("dtm", {**short, "values": {"slots": 8}})
+    assert expand("dtm", {"d7ff A pool": [8, "pool bus", {"max": 8}, {"slots": 8}]}) == case
     assert case["setup"] == [*MADE, "$DTM pool add bus slots 8"]
     assert case["cmdUnderTest"] == f"{made} pool bus"
     assert case["matchJSON"] == [{"kind": "dtm", "handle": "1:", "options": {"max": 8}, "slots": 8}]
