@@ -17,10 +17,6 @@ from capture_analysis.reading.parsing import Parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pcap_files import EPOCH_NS, pcap, tcp_frame
-from scapy.layers.inet import IP, TCP, UDP
-from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import ARP, Dot1Q, Ether
-from scapy.packet import Packet, Raw
 
 
 def read(folder: Path, content: bytes) -> Packets:
@@ -29,12 +25,6 @@ def read(folder: Path, content: bytes) -> Packets:
     path.write_bytes(content)
     packets, _ = read_capture(path)
     return packets
-
-
-def payloads(folder: Path, *frames: Packet, **settings: int) -> list[int]:
-    """Return the payload sizes of the packets read from frames."""
-    content = pcap([(EPOCH_NS, frame) for frame in frames], **settings)  # type: ignore[arg-type]
-    return [int(size) for size in read(folder, content).payload_bytes]
 
 
 @settings(deadline=None)
@@ -62,52 +52,6 @@ def test_any_tcp(
     assert got.frame_bytes.tolist() == [54 + size for _, size, _, _ in sent]
 
 
-def test_other_protocols_are_left_out(tmp_path: Path) -> None:
-    """A capture's packets are its TCP frames in any encapsulation, without ARP and UDP."""
-    frames = [
-        Ether() / ARP(),
-        tcp_frame(3),
-        Ether() / IP() / UDP() / Raw(bytes(50)),
-        Ether() / IPv6() / TCP() / Raw(bytes(51)),
-        Ether() / Dot1Q(vlan=5) / IP() / TCP() / Raw(bytes(4)),
-        Ether() / Dot1Q(vlan=5) / IP() / UDP() / Raw(bytes(4)),
-    ]
-    assert payloads(tmp_path, *frames) == [3, 51, 4]
-
-
-def test_later_fragments_are_left_out(tmp_path: Path) -> None:
-    """A fragment without a TCP header does not count as a packet."""
-    fragment = Ether() / IP(proto=6, frag=185) / Raw(bytes(100))
-    assert payloads(tmp_path, fragment, tcp_frame(3)) == [3]
-
-
-def test_ip_options(tmp_path: Path) -> None:
-    """A packet with IP options, which move its fields, is read correctly."""
-    routed = Ether() / IP(options=b"\x94\x04\x00\x00") / TCP() / Raw(bytes(30))
-    assert payloads(tmp_path, routed, tcp_frame(3)) == [30, 3]
-
-
-def test_version_is_checked(tmp_path: Path) -> None:
-    """A frame whose EtherType is IPv4, but whose version is not, is no packet."""
-    content = bytearray(bytes(tcp_frame(10)))
-    content[14] = 0x65
-    assert len(read(tmp_path, pcap([(EPOCH_NS, bytes(content))]))) == 0
-
-
-def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
-    """A pure ACK padded to Ethernet's minimum has no payload."""
-    assert payloads(tmp_path, tcp_frame() / Raw(bytes(6))) == [6]
-    padded = bytes(tcp_frame()) + bytes(6)
-    got = read(tmp_path, pcap([(EPOCH_NS, padded)]))
-    assert (got.frame_bytes.tolist(), got.payload_bytes.tolist()) == ([60], [0])
-
-
-def test_tcp_options_are_no_payload(tmp_path: Path) -> None:
-    """TCP options, which vary in length, are not counted as payload."""
-    stamped = tcp_frame(10, options=[("NOP", None), ("NOP", None), ("Timestamp", (1, 2))])
-    assert payloads(tmp_path, stamped, tcp_frame(10)) == [10, 10]
-
-
 def test_snapshot_keeps_headers(tmp_path: Path) -> None:
     """A frame cut to its headers still gives its size on the link and its payload."""
     got = read(tmp_path, pcap([(EPOCH_NS, tcp_frame(1000))], snap_bytes=54))
@@ -119,13 +63,6 @@ def test_snapshot_too_short(tmp_path: Path) -> None:
     content = pcap([(EPOCH_NS, tcp_frame(1000))] * 2, snap_bytes=53)
     with pytest.raises(AnalysisError, match=r"of 2 frames too little was kept .* at least 54$"):
         read(tmp_path, content)
-
-
-def test_offloaded_packet(tmp_path: Path) -> None:
-    """If a packet is too large for IP's length field, its payload follows from the frame."""
-    content = bytearray(bytes(tcp_frame(2000)))
-    content[16:18] = b"\0\0"
-    assert read(tmp_path, pcap([(EPOCH_NS, bytes(content))])).payload_bytes.tolist() == [2000]
 
 
 def test_empty_capture(tmp_path: Path) -> None:
@@ -168,13 +105,6 @@ def test_not_a_capture(tmp_path: Path, content: bytes, complaint: str) -> None:
     """A file of another format is an error that names this format."""
     with pytest.raises(AnalysisError, match=rf"x\.pcap: .*{complaint}"):
         read(tmp_path, content)
-
-
-def test_frame_check_sequence_bits(tmp_path: Path) -> None:
-    """The link type's upper bits, the length of a frame check sequence, are no part of it."""
-    content = bytearray(pcap([(EPOCH_NS, tcp_frame(3))]))
-    content[20:24] = struct.pack("<I", 0x24000001)
-    assert read(tmp_path, bytes(content)).payload_bytes.tolist() == [3]
 
 
 def test_no_file(tmp_path: Path) -> None:
