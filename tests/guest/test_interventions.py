@@ -325,6 +325,23 @@ def test_marks_and_timeouts_are_events(tmp_path: Path) -> None:
     assert event["effect"] > 0
 
 
+def test_without_any_event_other_flows_are_the_events(tmp_path: Path) -> None:
+    """Two windows without losses in both directions: alone, a flow gets more of its link."""
+    flows = [
+        {"name": name, "from": "h1", "to": "h2", "congestion": "fixed", "window_packets": 9}
+        for name in ("one", "two")
+    ]
+    flows[1] |= {"from": "h2", "to": "h1", "start_s": 0.5}
+    document = {**FILLS, "stack": {"preset": "papers"}, "flows": flows, "warm_up_s": 1}
+    carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    done = _ask(tmp_path, "--metric", "goodput.one", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (event,) = found["events"]
+    assert event["effect"] > 0.2 * found["value"]
+    assert found["sentences"][0].startswith("At 0.500 s the flow two starts. Without that flow ")
+
+
 def test_what_cannot_be_asked_has_a_sentence(tmp_path: Path) -> None:
     """An unknown metric, a changed experiment and a run with interventions are refused."""
     carry_out(write_experiment(tmp_path, TAIL), tmp_path / "results")

@@ -249,7 +249,7 @@ class Place(NamedTuple):
 def places_of(action: str, queue: PlacedQueue, of: "Surroundings") -> list[Place]:
     """List the places where an intervention on a packet of a queue may happen."""
     direction = of.directions[queue.direction]
-    behind = [Place(each.name, False, True) for each in of.graph.delays[queue.direction]]
+    behind = [Place(each.name, False, True) for each in of.graph.delays.get(queue.direction, ())]
     if action in BEHIND:
         return behind
     found = [Place(queue.interface.name, drops_when_full_alone(direction))]

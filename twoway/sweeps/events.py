@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from capture_analysis.columns import IntArray, Mark, Packets, merge
 
-from twoway.contract.network import START_NS
+from twoway.contract.model import LATEST_NS
+from twoway.contract.network import CHANGE_NS, START_NS
 from twoway.description.interventions import loses_at_random, may_keep
 from twoway.description.point import Point
 from twoway.measure.analysis import Analysis
@@ -32,6 +33,7 @@ _VERBS = {
     "marked": ("mark", "unmark"),
     "pauses": ("pause", "resume"),
     "has a shut window": ("shut window", "read"),
+    "starts": ("flow", "start"),
 }
 # A silence of an application that counts as a pause, s.
 PAUSE_S = 0.2
@@ -80,8 +82,9 @@ class Event:
     @property
     def text(self) -> str:
         """The event in words, without its time."""
-        if self.lasts_s is not None:
-            return f"{self.flow} {self.verb} for {self.lasts_s:.3f} s"
+        if not self.queue:
+            lasts = f" for {self.lasts_s:.3f} s" if self.lasts_s else ""
+            return f"{self.flow} {self.verb}{lasts}"
         of = f" of {self.flow}" if self.flow else ""
         what = f"segment {self.segment}{of}" if of else "a packet"
         if self.packets > 1:
@@ -92,7 +95,7 @@ class Event:
     @property
     def subject(self) -> str:
         """The place of the event: the flow, the queue, or the link behind it."""
-        if self.lasts_s is not None:
+        if not self.queue:
             return "flow"
         return "link" if self.verb == "lost" else "queue"
 
@@ -139,6 +142,20 @@ def events_of(
         replace(e, burst=n) for n, e in enumerate(_of_programs(analysis, pause_s), len(found))
     ]
     return found, elsewhere
+
+
+def starts_of(point: Point, metric: str) -> Iterator[Event]:
+    """List the starts of the flows that a metric does not name; without it a flow never sends."""
+    for number, each in enumerate(point.connections):
+        if each.name not in metric.split("."):
+            end_s = min(point.experiment.duration_s, _seconds(each.stop_ns or LATEST_NS))
+            asked = {"flow": each.name, "at_s": end_s - CHANGE_NS / 1e9}
+            of = (each.start_s, each.start_s, "", 1, each.name, None, number, 1)
+            yield Event(*of, ({"start": asked},), "starts")
+
+
+def _seconds(time_ns: int) -> float:
+    return (time_ns - START_NS) / 1e9
 
 
 def _happened(analysis: Analysis, point: Point) -> tuple[list[_Happened], int]:
@@ -192,7 +209,7 @@ def _singles(analysis: Analysis, happened: _Happened) -> list[Event]:
     sequences, _ = relative(packets, analysis.run.flows)
     found = []
     for row, time_ns in enumerate(packets.time_ns.tolist()):
-        time_s = (time_ns - START_NS) / 1e9
+        time_s = _seconds(time_ns)
         asked: dict[str, Any] = {"queue": queue, "from_s": time_s}
         segment, owner = None, owners.get(row)
         if owner:

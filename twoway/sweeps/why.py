@@ -2,7 +2,7 @@
 
 Events are losses of queues, random losses of links, and marks: each alone, those that follow each
 other within the longest round trip together, and those that end in one time-out together; and
-pauses of applications, and receivers' windows that are shut.
+pauses of applications, and receivers' windows that are shut. A run without any has other flows.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ from twoway.messages import suggest
 from twoway.progress import Steps
 from twoway.runs.identity import identity
 from twoway.runs.run import run_experiment
-from twoway.sweeps.events import PAUSE_S, Event, events_of
+from twoway.sweeps.events import PAUSE_S, Event, events_of, starts_of
 from twoway.sweeps.sweep import Outcome, Work
 from twoway.sweeps.workers import workers
 
@@ -168,6 +168,7 @@ def ask(
     refuse_unrepeatable(manifest, point, backend)
     name, value, unit = measured_metric(analysis, point, metric)
     found, elsewhere = events_of(analysis, point, pause_s)
+    found = found or [*starts_of(point, name)]
     found.sort(key=lambda e: (e.place, e.time_s))
     asked = [list(event.interventions) for event in found[:most]]
     tried = run_changed(asked, (point, backend, folder, name), crew)

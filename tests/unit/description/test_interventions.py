@@ -165,6 +165,15 @@ def test_a_link_marks_where_it_loses_at_random_alone(
     assert sum(line.endswith(" ecn") for line in lines) == marks
 
 
+def test_a_queue_without_a_link_behind_it_keeps_a_packet(tmp_path: Path) -> None:
+    """The queues before a channel have no delay behind them, where else a loss would be kept."""
+    channel = {"topology": {"name": "dtm_two_flows"}, "profile": "dtm-two-flows"}
+    flow = {"name": "one", "from": "h1", "to": "h3", "congestion": "reno"}
+    asked = {**LINUX, **channel, "flows": [flow], "interventions": [{"keep": {"flow": "one"}}]}
+    plan = build_plan(load_point(str(write_experiment(tmp_path, asked))), in_kernel=True)
+    assert "keep/" in str(plan.setup[-1].run)
+
+
 def test_the_plan_differs_in_the_module_alone(tmp_path: Path) -> None:
     """Steps for an intervention come after all others of the set-up, and of the teardown."""
     plain = build_plan(load_point(str(write_experiment(tmp_path, LINUX))), in_kernel=True)
