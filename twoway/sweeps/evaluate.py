@@ -250,7 +250,7 @@ def _evaluated(job: Job, asked: Evaluation) -> dict[str, Any]:
         names, derived = read_asked(asked.metrics)
     except ExpressionError as error:
         raise SpecError([f"{job.name}: metrics: {error}"]) from error
-    point = _point(job, asked)
+    point = point_for(job, asked)
     known = {*point.metrics, *derived}
     if missing := [name for name in names if name not in known]:
         raise SpecError(
@@ -289,7 +289,7 @@ def _measured(point: Point, backend: Backend) -> Metrics:
             return compute(Analysis(folder)).model_copy(update={"analysis": revision()})
 
 
-def _point(job: Job, asked: Evaluation) -> Point:
+def point_for(job: Job, asked: Evaluation) -> Point:
     """Make the one point of an experiment that a request asks for."""
     source, named = _source(job, asked.environment)
     fields, module = _with_control(job, source, asked.control)

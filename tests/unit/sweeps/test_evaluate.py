@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from twoway.backends.uml import Uml
-from twoway.sweeps.evaluate import Evaluation, Job, TimeBudgetError, _answered, _at_most, _point
+from twoway.sweeps.evaluate import Evaluation, Job, TimeBudgetError, _answered, _at_most, point_for
 
 ROW = "quick/alone@line=20mbit-100ms,buffer=1bdp"
 REQUESTS: dict[str, Any] = {
@@ -45,7 +45,7 @@ def test_a_wrong_request_gets_a_sentence(words: str) -> None:
 def test_a_point_with_statements_runs_on_another_stack() -> None:
     """A request may set fields of an experiment whose file has findings, as the file runs it."""
     point, job = "pendulum@up_mbit=8,control=reno", Job("line 1", "", Uml(guest=None), 60)  # type: ignore[arg-type]
-    made = _point(job, Evaluation(environment=point, set={"stack.preset": "linux"}, seed=None))
+    made = point_for(job, Evaluation(environment=point, set={"stack.preset": "linux"}, seed=None))
     assert made.experiment.stack.is_linux
     assert made.experiment.seeds is None
     assert not made.findings
