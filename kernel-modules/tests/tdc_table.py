@@ -89,8 +89,8 @@ def _of_list(qdisc: str, case: str, said: list[Any]) -> Fields:
     if answers:
         return row | dict(zip(("options", "values"), answers, strict=False))
     if not error.startswith("^"):
-        words = error.replace(".", r"\.")
-        error = f"^{words}$" if error.startswith(f"{qdisc}: ") else rf"^Error: {words}\.$"
+        text = error.replace(".", r"\.")
+        error = f"^{text}$" if error.startswith(f"{qdisc}: ") else rf"^Error: {text}\.$"
     return row | {"refused": error}
 
 

@@ -327,7 +327,7 @@ def test_marks_and_timeouts_are_events(tmp_path: Path) -> None:
 
 def test_without_any_event_other_flows_are_the_events(tmp_path: Path) -> None:
     """Two windows without losses in both directions: alone, a flow gets more of its link."""
-    flows = [
+    flows: list[dict[str, Any]] = [
         {"name": name, "from": "h1", "to": "h2", "congestion": "fixed", "window_packets": 9}
         for name in ("one", "two")
     ]

@@ -8,7 +8,6 @@ from support import runs as kept_runs
 from support.running import SMALL, measure, write_experiment
 from support.runs import carry_out, remove_old_runs
 
-from twoway.guest.cache import Guest
 from twoway.manifest import read_manifest
 from twoway.runs.points import load_point
 
@@ -56,17 +55,6 @@ def test_a_kept_run_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyP
         measure(write_experiment(tmp_path, {**SHORT, "title": "Another"}), tmp_path / "two")
     (run,) = (tmp_path / "two/small").iterdir()
     assert read_manifest(run).experiment.title == "Another"
-
-
-def test_a_modules_code_is_that_of_its_own_sources(guest: Guest, tmp_path: Path) -> None:
-    """A module of programs with another name is the same; one with another byte of code is not."""
-    module = guest.programs / "tcp_fixed.ko"
-    for name, change in (("0" * 16, b"1..65535"), ("1" * 16, b"1..65536")):
-        code = module.read_bytes().replace(guest.programs.name.encode(), name.encode())
-        (tmp_path / name).mkdir()
-        (tmp_path / name / module.name).write_bytes(code.replace(b"1..65535", change))
-    same, other = (kept_runs._code(each / module.name) for each in sorted(tmp_path.glob("?" * 16)))
-    assert same == kept_runs._code(module) != other
 
 
 def test_the_kept_runs_take_bounded_space(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,7 @@ def test_a_queue_without_a_link_behind_it_keeps_a_packet(tmp_path: Path) -> None
     flow = {"name": "one", "from": "h1", "to": "h3", "congestion": "reno"}
     asked = {**LINUX, **channel, "flows": [flow], "interventions": [{"keep": {"flow": "one"}}]}
     plan = build_plan(load_point(str(write_experiment(tmp_path, asked))), in_kernel=True)
-    assert "keep/" in str(plan.setup[-1].run)
+    assert "keep/" in str(plan.setup[-1])
 
 
 def test_the_plan_differs_in_the_module_alone(tmp_path: Path) -> None:
