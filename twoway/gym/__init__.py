@@ -108,7 +108,7 @@ class _Episode:
         fifos.mkdir()
         for path in (fifos / _QUESTIONS, fifos / _ANSWERS):
             os.mkfifo(path)
-            path.chmod(0o666)  # the guest's user is `nobody` where root starts it
+            path.chmod(0o666)  # where root starts the guest, its user is not root
         fifos.parent.chmod(0o755)
         self._questions = os.open(fifos / _QUESTIONS, os.O_RDONLY | os.O_NONBLOCK)
         self._answers = os.open(fifos / _ANSWERS, os.O_RDWR)  # waits for no reader
