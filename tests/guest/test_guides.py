@@ -104,8 +104,6 @@ def folder(tmp_path: Path) -> Path:
         ("triangle.yml", ("side-1", "side-2", "side-4")),
         ("levels.yml", ("leaf-down-2", "leaf-down-3", "leaf-up-4")),
         ("exchange.yml", ()),
-        ("over-the-root.yml", ("forward",)),
-        ("chain.yml", ("forward",)),
     ],
 )
 def test_the_guides_topology_runs(folder: Path, experiment: str, busy: tuple[str, ...]) -> None:
