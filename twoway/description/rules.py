@@ -93,8 +93,9 @@ def _direction_problems(direction: Link) -> list[str]:
             ".cell_overhead_bytes: a link without cell_bytes has none, "
             f"got {direction.cell_overhead_bytes}"
         )
-    # An older tc lacks dualpi2, and ours has it.
-    if managed and managed.word != "dualpi2" and not problems:
+    # An older tc lacks dualpi2, and ours has it. The rate of a trace is not read yet.
+    asks_tc = direction.rate_mbit and not problems
+    if asks_tc and managed and managed.word != "dualpi2":
         problems += _limit_problems(direction, managed)
     return problems
 

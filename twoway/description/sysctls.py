@@ -23,18 +23,22 @@ Sysctls = Annotated[dict[SysctlName, int | _Words], Field(max_length=100)]
 # whole number that the kernel takes, no numbers for other values, null for what cannot be set.
 # Settings of the interfaces "default" and "lo" that it lacks have the numbers of "all".
 _TABLE = Path(__file__).with_name("sysctls.json")
-# A sysctl of a field on which packets' sizes depend.
-_OF_FIELDS = {"net.ipv4.tcp_timestamps": "timestamps"}
-# Limits of memory that exist once per kernel; stack.sysctls sets them for all nodes.
+# Sysctls that a field of the experiment sets.
+_OF_FIELDS = {
+    "net.ipv4.tcp_timestamps": "stack.timestamps",
+    "net.core.default_qdisc": "hosts.HOST.qdisc",
+}
+# Sysctls that exist once per kernel; stack.sysctls sets them for all nodes.
 OF_KERNEL = frozenset(
-    (
-        *(
-            f"net.core.{buffer}_{which}"
-            for buffer in ("rmem", "wmem")
-            for which in ("default", "max")
-        ),
-        "net.ipv4.tcp_mem",
-        "net.ipv4.udp_mem",
+    f"net.{name}"
+    for name in (
+        *("core.rmem_default", "core.rmem_max", "core.wmem_default", "core.wmem_max"),
+        *("core.netdev_max_backlog", "core.netdev_budget", "core.netdev_budget_usecs"),
+        *("core.dev_weight", "core.dev_weight_rx_bias", "core.dev_weight_tx_bias"),
+        *("core.gro_normal_batch", "core.skb_defer_max", "core.max_skb_frags"),
+        *("core.high_order_alloc_disable", "core.mem_pcpu_rsv", "core.netdev_tstamp_prequeue"),
+        *("ipv4.tcp_mem", "ipv4.udp_mem", "ipv4.tcp_max_orphans", "ipv4.inet_peer_threshold"),
+        *("ipv4.inet_peer_minttl", "ipv4.inet_peer_maxttl"),
     )
 )
 _INTERFACE = re.compile(r"^(net\.ipv[46])\.(conf|neigh)\.(?!all\.|default\.|lo\.)[^.]+\.")
@@ -63,19 +67,16 @@ def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[st
     known = known_sysctls()
     for name, value in sysctls.items():
         where, listed = f"{field}.{name}", _INTERFACE.sub(r"\1.\2.lo.", name)
-        if name in OF_KERNEL:
+        if name in _OF_FIELDS:
+            yield f"{where}: the field {_OF_FIELDS[name]} sets it"
+        elif name in OF_KERNEL:
             if field != "stack.sysctls":
                 yield f"{where}: one value holds for the whole kernel: stack.sysctls has it"
-            continue
-        if listed not in known:
+        elif listed not in known:
             guess = suggest(listed, known)
             yield f"{where}: no namespace of the guest's kernel has it{guess}"
-            continue
-        numbers = known[listed]
-        if numbers is None:
+        elif (numbers := known[listed]) is None:
             yield f"{where}: one value holds for the whole kernel, which nothing can set"
-        elif name in _OF_FIELDS:
-            yield f"{where}: the field stack.{_OF_FIELDS[name]} sets it"
         elif numbers:
             least, most = numbers
             is_number = bool(re.fullmatch(r"-?[0-9]{1,20}", str(value)))

@@ -85,8 +85,15 @@ def derive(experiment: Experiment, derived: Mapping[str, Derived]) -> Experiment
 
 
 def asked_of(experiment: Experiment, metrics: Sequence[str]) -> list[str]:
-    """List the metrics that a sweep answers for: the given ones, else those its file derives."""
-    return [*(metrics or experiment.said.metrics)]
+    """List the metrics that a sweep answers for: the given ones, else those its file derives.
+
+    A sweep of programs alone, whose flows no table has, answers for those of its findings.
+    """
+    found, one = [*(metrics or experiment.said.metrics)], experiment.results[0].manifest
+    if found or one.connections or one.datagrams:
+        return found
+    rows = (row for result in experiment.results for row in result.verdicts.findings)
+    return [*dict.fromkeys(row.metric for row in rows)]
 
 
 def _write(

@@ -48,6 +48,17 @@ from twoway.runs.points import load_point
             "stack.sysctls.net.ipv4.tcp_timestamps: the field stack.timestamps sets it",
         ),
         (
+            {"stack": {"sysctls": {"net.core.default_qdisc": "fq"}}},
+            "stack.sysctls.net.core.default_qdisc: the field hosts.HOST.qdisc sets it",
+        ),
+        (
+            {"routers": {"r1": {"sysctls": {"net.core.dev_weight": 1}}}},
+            (
+                "routers.r1.sysctls.net.core.dev_weight: one value holds for the whole kernel: "
+                "stack.sysctls has it"
+            ),
+        ),
+        (
             {"hosts": {"h2": {"stack": {"sysctls": {"net.ipv4.nothing": 1}}}}},
             "hosts.h2.stack.sysctls.net.ipv4.nothing: no namespace of the guest's kernel has it",
         ),

@@ -13,14 +13,16 @@ from support.synthetic_run import edit_json, write_run
 
 from twoway.api import Run, Sweep
 from twoway.contract.expression import Derived
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metric, Metrics
+from twoway.contract.verdicts import FindingRow
 from twoway.errors import UsageError
 from twoway.manifest import MANIFEST, SEED, read_manifest
 from twoway.report.curves import axis_label, measured_curves
 from twoway.report.report import analyse_run
 from twoway.report.results import Experiment, Result, read_results
 from twoway.report.sweep_answer import answer_of, answer_tables
-from twoway.report.sweep_page import derive, write_sweep_pages
+from twoway.report.sweep_page import asked_of, derive, write_sweep_pages
 
 RATIO = {"ratio": Derived(formula="efficiency.first / efficiency.second * window")}
 
@@ -70,6 +72,19 @@ def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
     nowhere = {"none": Derived(formula="1 / (window - window)")}
     (doubt,) = answer_of(derive(swept(tmp_path / "other"), nowhere), ["none"]).doubts
     assert doubt == "none is undefined in all 6 runs: (window - window) is 0."
+
+
+def test_programs_alone_answer_for_their_findings(tmp_path: Path) -> None:
+    """A sweep without flows of its own answers for its findings, one with flows for nothing."""
+    first = swept(tmp_path).results[0]
+    row = FindingRow.model_construct(metric="run_time.get", verdict=Verdict.AS_STATED)
+    verdicts = first.verdicts.model_copy(update={"findings": (row,)})
+    alone = first.manifest.model_copy(update={"connections": (), "datagrams": ()})
+    asked = [
+        asked_of(Experiment("swept", (replace(first, manifest=each, verdicts=verdicts),)), [])
+        for each in (alone, first.manifest)
+    ]
+    assert asked == [["run_time.get"], []]
 
 
 def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
