@@ -1,5 +1,7 @@
 """A queue in tc's own words: any qdisc of the guest's kernel, or a tree, inside any shaper."""
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,15 @@ def with_queue(queue: Any, **fields: Any) -> dict[str, Any]:
     """Return an experiment whose first direction has a queue in tc's words."""
     link = {**LINE, "queue": queue, **fields}
     return {**LINUX, "profile": {"directions": {"forward": link, "reverse": LINE}}}
+
+
+def test_the_text_that_tc_prints_for_hfsc_is_cut(tmp_path: Path) -> None:
+    """The plan's command leaves JSON of an output with `options` of text, as tc's of hfsc."""
+    plan = planned(tmp_path, {**with_queue("hfsc default 1"), "kernel": "wide"})
+    (run,) = (each.run for each in plan.teardown if each.file == "qdisc/r1-after.json")
+    said = '[{"kind":"hfsc","options":{default 1 },"qlen":0}]'
+    cut = subprocess.run((*run[:4], "echo", said), capture_output=True, check=True)
+    assert json.loads(cut.stdout) == [{"kind": "hfsc", "options": {}, "qlen": 0}]
 
 
 def test_tc_may_warn_of_words_that_it_takes(tmp_path: Path) -> None:
