@@ -14,7 +14,7 @@ from twoway.errors import UsageError, in_a_sentence
 from twoway.manifest import SEED
 from twoway.measure.analysis import Analysis
 from twoway.messages import suggest
-from twoway.report.curves import longest_axis, measured_curves, with_unit
+from twoway.report.curves import axis_label, longest_axis, measured_curves, with_unit
 from twoway.report.repetitions import group_runs
 from twoway.report.results import Experiment, Result
 from twoway.report.series import named_series
@@ -78,7 +78,7 @@ def _distribution(experiment: Experiment, name: str) -> Figure:
     of = "samples over time" if of_series else "flows and seeds"
     caption = f"The share of {of} whose {name} is at most the value on the x axis."
     title, x_label = f"Distribution of {name}", with_unit(name.partition(".")[0], unit)
-    return Figure(_id("cdf", name), title, caption, x_label, "share at most", lines)
+    return Figure(_id("cdf", name), title, caption, x_label, f"share of {of}", lines)
 
 
 def _boxes(experiment: Experiment, name: str) -> Figure:
@@ -101,7 +101,8 @@ def _boxes(experiment: Experiment, name: str) -> Figure:
     caption = f"Quartiles of {name} over flows and seeds; whiskers reach its least and its most."
     title, y_label = f"{name} against {axis}", with_unit(name.partition(".")[0], unit)
     names = tuple(places)
-    return Figure(_id("box", name), title, caption, axis, y_label, lines, x_names=names)
+    x_label = axis_label(experiment, axis)
+    return Figure(_id("box", name), title, caption, x_label, y_label, lines, x_names=names)
 
 
 def _box(x: float, reach: float, values: FloatArray) -> FloatArray:
@@ -136,7 +137,8 @@ def _map(experiment: Experiment, name: str) -> Figure:
     line = Line(with_unit(name, unit), x, y, "cells", 0, top=value)
     title = f"{name} against {across} and {up}"
     seeds = ", the mean over the seeds" if experiment.repeated else ""
-    figure = Figure(_id("map", name), title, f"{name}{seeds}.", across, up, [line])
+    labels = [axis_label(experiment, axis) for axis in axes]
+    figure = Figure(_id("map", name), title, f"{name}{seeds}.", *labels, [line])
     return replace(figure, x_names=tuple(xs), y_names=tuple(ys))
 
 

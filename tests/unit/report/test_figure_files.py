@@ -66,6 +66,7 @@ def test_kinds_of_figures(tmp_path: Path) -> None:
     )
     line = next(each for each in cdf.lines if each.name == "window 8, acks delayed")
     assert (line.x.tolist(), line.y.tolist()) == ([8.8, 8.8, 8.8], [0, 0.5, 1])
+    assert {figure.x_label for figure in (box, cells)} == {"window, packets"}
     assert (box.x_names, [each.name for each in box.lines]) == (
         ("4", "8", "16"),
         ["acks every-segment", "acks delayed"],
