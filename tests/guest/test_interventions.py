@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support.guides import carry_out_lines, listing
+from support.guides import carry_out_lines, copy_listings, listing
 from support.running import FLOW, LINUX, ROOT, write_experiment
 from support.runs import carry_out
 from support.warm_command import twoway
@@ -509,6 +511,26 @@ def test_what_cannot_be_traced_has_a_sentence(tmp_path: Path) -> None:
     done = twoway("trace", "small", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert "small.yml, which this is a run of, is not in this folder" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(8))
+def test_a_known_cause_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Each command of the page on known causes prints the sentences beneath it."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    copy_listings("why-known.md", tmp_path, "zhang.yml", "beside.yml", "forgets.yml")
+    copy_listings("own-control.md", tmp_path, "tcp_aimd.c")
+    text = (ROOT / "docs/guides/why-known.md").read_text()
+    shown = re.findall(r"```console\n(.*?)```.*?```text\n(.*?)```", text, re.DOTALL)
+    assert len(shown) == 8
+    before = shown[6][0].splitlines()[:-1] if number == 7 else []
+    for line in [*before, *shown[number][0].splitlines()]:
+        words = ["sh", "-c", line.removeprefix("$ ")]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert {*shown[number][1].splitlines()} <= {*done.stderr.splitlines()}
 
 
 @pytest.mark.long

@@ -112,7 +112,7 @@ GOALS: Mapping[str, Goal] = {
     "locks": Goal(
         "uses less than half of a DTM channel that follows its rate",
         "goodput.mine",
-        {**_WITHOUT_LOSS, "dtm": (True,), "queue_bdp": (0.1, 0.25, 0.5, 1)},
+        {**_WITHOUT_LOSS, "rate_mbit": (8,), "dtm": (True,), "queue_bdp": (0.1, 0.25, 0.5, 1)},
         0.5,
         _unused,
     ),
