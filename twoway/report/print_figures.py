@@ -137,8 +137,8 @@ def _map(experiment: Experiment, name: str) -> Figure:
     line = Line(with_unit(name, unit), x, y, "cells", 0, top=value)
     title = f"{name} against {across} and {up}"
     seeds = ", the mean over the seeds" if experiment.repeated else ""
-    labels = [axis_label(experiment, axis) for axis in axes]
-    figure = Figure(_id("map", name), title, f"{name}{seeds}.", *labels, [line])
+    x_label, y_label = (axis_label(experiment, axis) for axis in axes)
+    figure = Figure(_id("map", name), title, f"{name}{seeds}.", x_label, y_label, [line])
     return replace(figure, x_names=tuple(xs), y_names=tuple(ys))
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.plans import planned
 from support.running import FLOW, LINUX, problems_of, write_experiment
 
-from twoway.contract.plan import Check
+from twoway.contract.plan import Check, Save
 from twoway.links.direction import Direction
 from twoway.links.proof import not_proven
 
@@ -33,7 +33,8 @@ def with_queue(queue: Any, **fields: Any) -> dict[str, Any]:
 def test_the_text_that_tc_prints_for_hfsc_is_cut(tmp_path: Path) -> None:
     """The plan's command leaves JSON of an output with `options` of text, as tc's of hfsc."""
     plan = planned(tmp_path, {**with_queue("hfsc default 1"), "kernel": "wide"})
-    (run,) = (each.run for each in plan.teardown if each.file == "qdisc/r1-after.json")
+    saved = (each for each in plan.teardown if isinstance(each, Save))
+    (run,) = (each.run for each in saved if each.file == "qdisc/r1-after.json")
     said = '[{"kind":"hfsc","options":{default 1 },"qlen":0}]'
     cut = subprocess.run((*run[:4], "echo", said), capture_output=True, check=True)
     assert json.loads(cut.stdout) == [{"kind": "hfsc", "options": {}, "qlen": 0}]
