@@ -15,8 +15,8 @@ from capture_analysis.printable import only_printable
 from twoway import __version__
 from twoway.commands.options import complain
 from twoway.errors import TwowayError, exit_code_after
-from twoway.limits import refuse_small_limits
 from twoway.messages import hush
+from twoway.shell_limits import refuse_small_limits
 
 EXIT_HELP = (
     "exit codes: 0 everything is as the experiment's file says, 1 the run or a fidelity check "

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.extras import explain_missing
+from capture_analysis.optional_packages import explain_missing
 from capture_analysis.printable import only_printable
 
 # Name and help; each is a module of capture_analysis.commands.

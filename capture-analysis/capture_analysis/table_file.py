@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from capture_analysis.complete_file import written_whole
 from capture_analysis.errors import AnalysisError
-from capture_analysis.whole_file import written_whole
 
 _WRITERS: dict[str, Callable[..., Any]] = {
     ".parquet": lambda path, schema: pyarrow.parquet.ParquetWriter(

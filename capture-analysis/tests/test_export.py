@@ -16,8 +16,8 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.export import export
 from capture_analysis.one_capture.document import analyse, document
 from capture_analysis.one_capture.single import NOTHING
+from capture_analysis.parallel_analysis import captures_in, dask, submit
 from capture_analysis.reading.capture import Capture
-from capture_analysis.scale import captures_in, dask, submit
 from capture_analysis.tracking import Kind
 from traffic_generator import Traffic, write
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from support.running import SMALL, measure, write_experiment
 
-from twoway.description import referred
+from twoway.description import referred_files
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -73,7 +73,7 @@ def test_channel_under_traffic_is_exact(
         "directions": {"forward": direction, "reverse": direction},
     }
     (tmp_path / "atm-131mbit.yml").write_text(yaml.safe_dump(profile))
-    monkeypatch.setattr(referred, "PROFILES", tmp_path)
+    monkeypatch.setattr(referred_files, "PROFILES", tmp_path)
     document = {**SMALL, "stack": {"mtu_bytes": 1040}, "duration_s": 3}
     experiment = write_experiment(tmp_path, document)
     analysed = measure(experiment, tmp_path / "results")

@@ -27,7 +27,7 @@ from support.sharing import once
 
 from twoway.confinement import NOBODY, confined_command
 from twoway.contract.plan import PLAN
-from twoway.description.recorded import Up
+from twoway.description.mininet_commands import Up
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError, TwowayError
 from twoway.guest.cache import Guest

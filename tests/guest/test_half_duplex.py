@@ -34,7 +34,7 @@ def _run(
     directions = dict(zip(names, (end, back), strict=True))
     profile = {"schema": 1, "title": "t", "half_duplex": shared, "directions": directions}
     (folder / "shared.yml").write_text(yaml.safe_dump(profile))
-    patch.setattr("twoway.description.referred.PROFILES", folder)
+    patch.setattr("twoway.description.referred_files.PROFILES", folder)
     document: dict[str, Any] = {**SMALL, "profile": "shared", "flows": FLOWS, "duration_s": 8}
     document |= {"stack": {"mtu_bytes": 1500}, **fields}
     return carry_out(write_experiment(folder, document), folder / "results")

@@ -30,7 +30,7 @@ def test_a_trace_of_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     line = {"rate_mbit": 10, "delay_ms": 10, "queue_packets": 40, "overhead_bytes": -14}
     cell = {"rate": {"mahimahi": "trace"}, **{k: line[k] for k in line if k != "rate_mbit"}}
     profile = {"schema": 1, "title": "t", "directions": {"forward": cell, "reverse": line}}
-    monkeypatch.setattr("twoway.description.referred.PROFILES", tmp_path)
+    monkeypatch.setattr("twoway.description.referred_files.PROFILES", tmp_path)
     (tmp_path / "cell.yml").write_text(yaml.safe_dump(profile))
     flows = [
         {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.report import analyse_run
     from twoway.report.results import read_results
     from twoway.runs.finding import find_run, find_runs
-    from twoway.runs.shared import SUFFIX, share_runs
+    from twoway.runs.share_file import SUFFIX, share_runs
 
     card = None
     if (place := Path(args.run)).suffix == ".json" or (place / CARD).is_file():

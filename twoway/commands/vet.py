@@ -110,8 +110,8 @@ def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[
     """List the problems of an experiment's point, with hints; add the point if it is read."""
     from twoway.backends.registry import refuse_kernel
     from twoway.guest.source import version_named
-    from twoway.runs.installed import missing_programs
     from twoway.runs.points import load_point, reference_problems
+    from twoway.runs.program_search import missing_programs
 
     try:
         point = load_point(point_name)
@@ -129,7 +129,7 @@ def _missing_programs(name: str) -> Iterator[str]:
     """List missing programs of an experiment with other problems, as far as its file tells."""
     from twoway.description.point import find_source
     from twoway.description.reading import load_experiment
-    from twoway.runs.installed import missing_programs
+    from twoway.runs.program_search import missing_programs
 
     with suppress(SpecError):
         experiment = load_experiment(find_source(name.partition("@")[0]))

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 from twoway.contract.network import whole_ns
 from twoway.contract.routing import Routes
 from twoway.description.addresses import address_in, network_in_ipv6
-from twoway.description.recorded import NodeCommand
+from twoway.description.mininet_commands import NodeCommand
 from twoway.description.stack import RouteChange
 from twoway.description.switching import Segments
 from twoway.errors import SpecError

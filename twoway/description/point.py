@@ -53,7 +53,7 @@ from twoway.description.reading import (
     experiment_file,
     load_experiment,
 )
-from twoway.description.referred import find_topology, in_experiment, profile_source
+from twoway.description.referred_files import find_topology, in_experiment, profile_source
 from twoway.description.repetitions import at_matrix, repeated_points, split
 from twoway.description.rules import profile_problems
 from twoway.description.statements import said_at

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
 from twoway.contract.routing import ITSELF, Routes
-from twoway.description.recorded import DEFAULT, NodeCommand, Route
+from twoway.description.mininet_commands import DEFAULT, NodeCommand, Route
 from twoway.description.switching import Segments
 from twoway.errors import SpecError
 from twoway.links.interface import Interface

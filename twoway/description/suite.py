@@ -25,7 +25,7 @@ from twoway.description.reading import (
     text_of,
     validate_document,
 )
-from twoway.description.referred import named_texts
+from twoway.description.referred_files import named_texts
 from twoway.errors import SpecError, UsageError
 from twoway.messages import suggest
 from twoway.paths import SUITES, experiment_files, shown_path

@@ -25,7 +25,7 @@ from twoway.confinement import confined_command, refusal
 from twoway.contract.model import demand, text
 from twoway.contract.writing import write_json
 from twoway.description.graph import Graph
-from twoway.description.recorded import Address, NodeCommand, Up, read_commands
+from twoway.description.mininet_commands import Address, NodeCommand, Up, read_commands
 from twoway.description.routing import node_routes
 from twoway.description.switching import joining_problems
 from twoway.errors import SpecError

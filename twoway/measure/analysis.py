@@ -37,7 +37,7 @@ from twoway.measure.queues import (
 )
 from twoway.measure.routers_own import in_order, made_by_router, mark_arrivals
 from twoway.measure.run_folder import WHEN, Run
-from twoway.measure.seconds import Seconds, by_second
+from twoway.measure.shares_by_second import Seconds, by_second
 from twoway.measure.travel import Hop, Travel, Travels, follow
 
 

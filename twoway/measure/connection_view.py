@@ -15,9 +15,9 @@ from capture_analysis.step_functions import queue_length
 from twoway.contract.network import Connection
 from twoway.measure import throughput
 from twoway.measure.lanes import Lanes, numbers_of
+from twoway.measure.paws_rejections import rejected_as_old
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy, occupancy
-from twoway.measure.rejected import rejected_as_old
 from twoway.measure.round_trips import RoundTrips, round_trips
 from twoway.measure.run_folder import Run
 

@@ -8,10 +8,10 @@ from twoway.contract.expression import with_derived
 from twoway.contract.metrics import Metric, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
-from twoway.measure.found import found_flows
 from twoway.measure.metric import Estimator, Scope
 from twoway.measure.real_time import ClockError
 from twoway.measure.registry import of_scope
+from twoway.measure.undeclared_flows import found_flows
 
 Measured = dict[str, Metric]
 

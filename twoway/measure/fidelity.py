@@ -21,8 +21,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.link_check import QueueCheck, RunCheck, checks_of_links
+from twoway.measure.paws_rejections import REASONS
 from twoway.measure.queue_view import QueueView
-from twoway.measure.rejected import REASONS
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 
 # A queue's times must be known to this share of a full segment's transmission time, so that two

@@ -28,8 +28,8 @@ from twoway.links.element import Elements
 from twoway.manifest import Manifest, captures_left_out, read_manifest, without_captures
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, PacketFile, numbers_of
+from twoway.measure.nat_translation import join_connections, without_checksums
 from twoway.measure.tables import read_numbers
-from twoway.measure.translated import join_connections, without_checksums
 
 _Kind = TypeVar("_Kind")
 

@@ -10,7 +10,7 @@ from twoway.contract.plan import Readback
 from twoway.description.addresses import address_in, network_in_ipv6
 from twoway.description.experiment import Experiment
 from twoway.description.graph import Graph
-from twoway.description.recorded import DEFAULT, Route
+from twoway.description.mininet_commands import DEFAULT, Route
 from twoway.description.stack import ECN_MODES, Stack
 from twoway.links.interface import Interface
 from twoway.links.tc_words import TcWords

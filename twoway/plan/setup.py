@@ -28,8 +28,8 @@ from twoway.contract.plan import (
 from twoway.description.addresses import network_in_ipv6
 from twoway.description.congestion import CONTROLS, Control, parameters_in_kernel
 from twoway.description.graph import Graph
+from twoway.description.mininet_commands import DEFAULT, Route
 from twoway.description.point import Point
-from twoway.description.recorded import DEFAULT, Route
 from twoway.links.interface import Interface
 from twoway.links.shaper import Shaper
 from twoway.plan import personality

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from capture_analysis.pictures.figure import Figure
 
-from twoway.report.cells import cells
+from twoway.report.csv_cells import cells
 
 
 def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:

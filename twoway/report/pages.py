@@ -23,13 +23,13 @@ from twoway.contract.writing import make_folder
 from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import definitions
-from twoway.report.answer import answer, hero_first
 from twoway.report.connections import checks_of, metrics_of, shown_names, spreads
 from twoway.report.figures import all_figures
 from twoway.report.flow_table import flow_table
-from twoway.report.map import topology_svg
 from twoway.report.papers import find_paper
+from twoway.report.run_answer import answer, hero_first
 from twoway.report.run_summary import RunSummary
+from twoway.report.topology_drawing import topology_svg
 
 _PACKAGE = "twoway.report"
 _FILTERS: dict[str, Callable[..., str]] = {"in_words": in_words}

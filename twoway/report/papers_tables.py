@@ -9,8 +9,8 @@ from pathlib import Path
 from twoway.contract.statements import in_words
 from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.contract.writing import written_aside
-from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said
+from twoway.report.csv_cells import cells
 from twoway.report.paper_page import Paper
 
 _CLAIM_COLUMNS = (

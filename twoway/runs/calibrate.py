@@ -15,7 +15,7 @@ from twoway.contract.network import ETHERNET_BYTES, START_NS
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.description.point import make_point
 from twoway.description.reading import ExperimentSource, load_profile
-from twoway.description.referred import find_profile
+from twoway.description.referred_files import find_profile
 from twoway.errors import SpecError
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import metric_names

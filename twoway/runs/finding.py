@@ -6,7 +6,7 @@ from pathlib import Path
 
 from twoway.errors import UsageError
 from twoway.manifest import MANIFEST, read_manifest
-from twoway.runs.shared import SUFFIX, shared_runs
+from twoway.runs.share_file import SUFFIX, shared_runs
 
 _IDENTITY = re.compile(r"[0-9a-f]{6,64}")
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from capture_analysis import scale
+from capture_analysis import parallel_analysis
 from capture_analysis.facts.facts import Evidence
 from capture_analysis.one_capture.document import directions_in_order, flow
 from capture_analysis.one_capture.limit import FULL, MOST_OF_IT
@@ -116,7 +116,7 @@ def transfers_of(path: Path) -> list[Transfer]:
 
     Raises: AnalysisError if it cannot be read; UsageError if no connection has data.
     """
-    measured = scale.measure_file(path, Given(), 1)
+    measured = parallel_analysis.measure_file(path, Given(), 1)
     order = directions_in_order(measured)[:_MOST_FLOWS]
     if not order:
         raise UsageError(f"{path}: no TCP connection has data")

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.scale import RETRIES
+from capture_analysis.parallel_analysis import RETRIES
 
 from twoway.backends.backend import Backend
 from twoway.backends.registry import backend_for

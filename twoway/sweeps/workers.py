@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from capture_analysis.one_capture.memory import give_back
-from capture_analysis.scale import RETRIES, own_modules_only
+from capture_analysis.parallel_analysis import RETRIES, own_modules_only
 
 from twoway.errors import DiskFullError
 from twoway.sweeps.sweep import Crew, Outcome, Work, run_point

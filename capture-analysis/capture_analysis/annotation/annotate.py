@@ -5,6 +5,7 @@ from pathlib import Path
 from capture_analysis.annotation.copying import copy_capture
 from capture_analysis.annotation.finding import Finder
 from capture_analysis.annotation.notes import Notes
+from capture_analysis.complete_file import written_whole
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.document import need_tcp
 from capture_analysis.one_capture.memory import keep_freed
@@ -13,7 +14,6 @@ from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.times import Times
 from capture_analysis.tracking import Tracker
-from capture_analysis.whole_file import written_whole
 
 _ENDING = ".pcapng"
 

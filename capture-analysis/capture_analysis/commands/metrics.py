@@ -72,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     path = arguments.path
     if path.is_dir():
         return _print_each(_of_folder(arguments))
-    from capture_analysis import scale
+    from capture_analysis import parallel_analysis
 
-    measured = scale.measure_file(path, read_settings(arguments), arguments.workers)
+    measured = parallel_analysis.measure_file(path, read_settings(arguments), arguments.workers)
     found = document(measured, arguments.flows)
     sys.stdout.write(indented_json(found) + "\n")
     for text in found["warnings"]:
@@ -83,11 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_folder(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    from capture_analysis import scale
+    from capture_analysis import parallel_analysis
 
-    captures = scale.captures_in(arguments.path)
-    with scale.dask(arguments.workers, arguments.scheduler) as executor:
-        yield from scale.analyse_all(
+    captures = parallel_analysis.captures_in(arguments.path)
+    with parallel_analysis.dask(arguments.workers, arguments.scheduler) as executor:
+        yield from parallel_analysis.analyse_all(
             captures, executor, arguments.workers, read_settings(arguments), arguments.flows
         )
 

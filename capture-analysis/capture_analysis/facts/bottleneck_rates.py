@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from capture_analysis.columns import BoolArray
-from capture_analysis.facts.delivered import LINK_SOURCES, MOST_UTILISATION, Delivered
+from capture_analysis.facts.delivery_rate import LINK_SOURCES, MOST_UTILISATION, Delivered
 from capture_analysis.facts.directions import Block, View
 from capture_analysis.facts.facts import (
     AGREES,
@@ -93,7 +93,7 @@ def _with_their_links(usable: BoolArray, facts: Facts) -> BoolArray:
 class _Choice:
     """Chooses among rates by their evidence.
 
-    A rate lower than the delivery is no candidate (delivered.py).
+    A rate lower than the delivery is no candidate (delivery_rate.py).
 
     Args:
         head: the first packets.

@@ -7,7 +7,7 @@ import numpy as np
 from capture_analysis.columns import IntArray, Mark
 from capture_analysis.facts.bottleneck_rates import bottleneck_rates
 from capture_analysis.facts.clock_resolution import clock_resolution_ns
-from capture_analysis.facts.delivered import delivery_shifts
+from capture_analysis.facts.delivery_rate import delivery_shifts
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import (
     MIN_SAMPLES,

@@ -44,7 +44,7 @@ _LONGEST_BYTES, _SHORTEST_BYTES = 9216, 536
 
 
 class Placed(IntFlag):
-    """The evidence for the tap's place (places.py)."""
+    """The evidence for the tap's place (lan_tap_place.py)."""
 
     TIMES = 1
     """Times to both ends and back."""
@@ -119,7 +119,7 @@ class Facts:
         rate_other_pace: share of the time in which packets came evenly, slower than at that rate.
         rate_source: a RateSource.
         rate_evidence: an Evidence.
-        delivered_bit: most bits a second that passed over a window of time (delivered.py).
+        delivered_bit: most bits a second that passed over a window of time (delivery_rate.py).
         tap_at: place of the tap on the path of the data, from 0 (the sender) to 1 (the receiver),
             in shares of the round trip time; NaN if unknown.
         tap_agreement: 1 minus the difference of the places by handshake and by data; 0.5 if only
@@ -129,7 +129,7 @@ class Facts:
         tap_samples: number of round trips behind the estimate.
         round_trip_ns: sum of the shortest times from the tap to both ends and back; NaN if unknown.
         delivery_shift: binary logarithm of the windows of time, ns, in which deliveries are
-            counted (delivered.py).
+            counted (delivery_rate.py).
         handshake_ns: time from SYN to the answer to its SYN-ACK; NaN if unknown.
         tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
         ticks: number of ticks seen to pass.

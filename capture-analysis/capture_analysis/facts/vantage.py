@@ -7,7 +7,7 @@ import numpy as np
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import LAN_NS, FloatArray, Placed, swap_directions
-from capture_analysis.facts.places import RECEIVER, SENDER, place
+from capture_analysis.facts.lan_tap_place import RECEIVER, SENDER, place
 from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max
@@ -56,7 +56,7 @@ def locate_tap(block: Block) -> Tap:
     data's sender is that from the opposite data to its ACKs, or from an ACK's time stamp to its
     echo in data. The handshake's three packets give both at once. If it and the data agree by less
     than LEAST_AGREEMENT, times do not tell the place. Then, and on a LAN, other evidence counts
-    (places.py).
+    (lan_tap_place.py).
 
     Args:
         block: the first packets; its facts have the sizes.
@@ -96,7 +96,7 @@ def locate_tap(block: Block) -> Tap:
 
 
 def _on_a_lan(by_data: FloatArray, by_handshake: FloatArray) -> IntArray:
-    """Return the votes of times (places.py), on a LAN, where hosts take as long as the path.
+    """Return the votes of times (lan_tap_place.py), on a LAN, where hosts take as long as the path.
 
     The handshake tells if one host takes half as long as the other; ACKs of data, which a receiver
     may send sooner than any other packet, tell only without it.

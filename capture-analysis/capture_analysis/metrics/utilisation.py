@@ -14,7 +14,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.delivered import MOST_UTILISATION
+from capture_analysis.facts.delivery_rate import MOST_UTILISATION
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
 from capture_analysis.one_capture.evidence import missing_rate

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from capture_analysis.columns import BoolArray, Packets, empty_columns
-from capture_analysis.facts.delivered import Delivered, without_contradicted_rates
+from capture_analysis.facts.delivery_rate import Delivered, without_contradicted_rates
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.fact_finder import FactFinder
 from capture_analysis.facts.facts import HEAD_PACKETS, Facts

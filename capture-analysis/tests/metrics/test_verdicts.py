@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from capture_analysis.commands import flows
-from capture_analysis.facts.delivered import MOST_UTILISATION
+from capture_analysis.facts.delivery_rate import MOST_UTILISATION
 from capture_analysis.facts.facts import Evidence, Facts
 from capture_analysis.metrics.compression_verdict import BUNCHED, BUNCHED_IN_TICKS, FEW, Shares
 from capture_analysis.metrics.compression_verdict import verdict as judged

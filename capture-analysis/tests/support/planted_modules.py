@@ -5,7 +5,7 @@ from pathlib import Path
 
 # Modules that are not of the standard library; a dot separates a package from its module.
 _OTHERS = (
-    *("twoway.cli", "twoway.sweeps", "capture_analysis.cli", "capture_analysis.scale"),
+    *("twoway.cli", "twoway.sweeps", "capture_analysis.cli", "capture_analysis.parallel_analysis"),
     *("numpy", "yaml", "pydantic", "rich", "zstandard", "matplotlib", "distributed", "dask"),
     *("mininet", "sitecustomize", "usercustomize"),
 )

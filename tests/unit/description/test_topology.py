@@ -7,7 +7,7 @@ import pytest
 from mininet.examples import linuxrouter
 
 from twoway.description import topology
-from twoway.description.recorded import Bridge, Port, Up, read_commands
+from twoway.description.mininet_commands import Bridge, Port, Up, read_commands
 from twoway.description.switching import joining_problems
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError

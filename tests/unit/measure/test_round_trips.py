@@ -8,7 +8,7 @@ import pytest
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, Packets, empty_columns
 from packet_columns import packets
 
-from twoway.measure.rejected import rejected_as_old
+from twoway.measure.paws_rejections import rejected_as_old
 from twoway.measure.round_trips import round_trips, unwrap_numbers
 
 # Round trips: packets that acknowledge nothing, sequence numbers that wrap to 0.

@@ -9,9 +9,9 @@ from capture_analysis.flow_table import FLOW, TCP, FlowTable
 from packet_columns import packets
 from support.queue_columns import queue_of
 
+from twoway.measure.nat_translation import join_connections
 from twoway.measure.queues import passage
 from twoway.measure.routers_own import in_order, made_by_router, mark_arrivals
-from twoway.measure.translated import join_connections
 
 NONE = np.zeros(3, dtype=bool)
 

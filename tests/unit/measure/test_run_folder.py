@@ -9,7 +9,7 @@ import zstandard
 from capture_analysis.errors import AnalysisError
 from support.synthetic_run import edit_json, write_run
 
-from twoway.measure import run_folder, seconds, tables
+from twoway.measure import run_folder, shares_by_second, tables
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.run_folder import Run
@@ -272,6 +272,6 @@ def test_tables_and_seconds_without_end(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(tables, "MOST_ROWS", 3)
     with pytest.raises(AnalysisError, match=r"tcp-info\.csv: more than 3 rows$"):
         _ = Analysis(folder).socket_samples
-    monkeypatch.setattr(seconds, "_MOST_SECONDS", 0)
+    monkeypatch.setattr(shares_by_second, "_MOST_SECONDS", 0)
     with pytest.raises(AnalysisError, match=r"more than 0 seconds of all connections$"):
         _ = Analysis(folder).seconds

@@ -23,9 +23,9 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.figure_files import Print, run_figures
 from twoway.report.figures import all_figures
-from twoway.report.map import topology_svg
 from twoway.report.report import analyse_run
 from twoway.report.results import read_results
+from twoway.report.topology_drawing import topology_svg
 
 pytestmark = pytest.mark.slow
 

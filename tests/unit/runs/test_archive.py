@@ -21,9 +21,9 @@ from twoway import load
 from twoway.api import Run
 from twoway.errors import DiskFullError
 from twoway.manifest import without_captures
-from twoway.runs import archive, shared
+from twoway.runs import archive, share_file
 from twoway.runs.archive import ArchiveError, finished_runs, pack_runs, unpack_runs
-from twoway.runs.shared import share_runs, shared_runs
+from twoway.runs.share_file import share_runs, shared_runs
 
 # Runs moved between machines arrive complete and unchanged, or not at all.
 
@@ -319,16 +319,16 @@ def _tar(*members: tuple[str, int]) -> bytes:
 
 def _holding(archive: bytes) -> bytes:
     content = base64.encodebytes(gzip.compress(archive))
-    return b"<html>\n" + shared._BEGIN + content + shared._END
+    return b"<html>\n" + share_file._BEGIN + content + share_file._END
 
 
 def _page_without_end(page: bytes) -> bytes:
-    return page[: page.index(shared._END, page.index(shared._BEGIN))]
+    return page[: page.index(share_file._END, page.index(share_file._BEGIN))]
 
 
 def _shorter(page: bytes) -> bytes:
-    at = page.index(shared._BEGIN) + len(shared._BEGIN)
-    return page[: at + 4000] + b"\n" + shared._END
+    at = page.index(share_file._BEGIN) + len(share_file._BEGIN)
+    return page[: at + 4000] + b"\n" + share_file._END
 
 
 @pytest.mark.parametrize(
@@ -338,8 +338,8 @@ def _shorter(page: bytes) -> bytes:
         (_shorter, "not a whole archive of runs"),
         (lambda page: page[:30], "not a file of runs"),
         (lambda _: b"", "not a file of runs"),
-        (lambda _: shared._BEGIN + b"A\n" + shared._END, "Incorrect padding|base64"),
-        (lambda _: shared._BEGIN + b"AAAA\n" + shared._END, "Not a gzipped file"),
+        (lambda _: share_file._BEGIN + b"A\n" + share_file._END, "Incorrect padding|base64"),
+        (lambda _: share_file._BEGIN + b"AAAA\n" + share_file._END, "Not a gzipped file"),
         (lambda _: _holding(_tar(("../../escaped", 1))), r"\.\./\.\./escaped: not allowed"),
         (lambda _: _holding(_tar(("/tmp/a/escaped", 1))), "/tmp/a/escaped: not allowed"),
         (lambda _: _holding(_tar(("SHA256SUMS", 0))), "has no finished run"),
@@ -357,7 +357,7 @@ def test_a_file_that_is_not_sound_leaves_nothing(
     sentence: str,
 ) -> None:
     """A truncated or malicious file is refused with its name, and leaves nothing."""
-    monkeypatch.setattr(shared, "_ALWAYS_BYTES", 1 << 20)
+    monkeypatch.setattr(share_file, "_ALWAYS_BYTES", 1 << 20)
     file = tmp_path / "a.html"
     share_runs(PAGE, [run], file, captures=True)
     file.write_bytes(damage(file.read_bytes()))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.seconds import Seconds
+from twoway.measure.shares_by_second import Seconds
 
 JAIN_MEDIAN = Definition(
     "jain_index_median",

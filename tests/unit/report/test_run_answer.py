@@ -10,9 +10,9 @@ from twoway.contract.verdicts import FindingRow, Verdicts
 from twoway.manifest import Manifest, read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.report.answer import answer, hero_first
 from twoway.report.figures import all_figures
 from twoway.report.report import analyse_run
+from twoway.report.run_answer import answer, hero_first
 
 pytestmark = pytest.mark.slow
 

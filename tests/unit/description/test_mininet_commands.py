@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twoway.description.recorded import read_commands
+from twoway.description.mininet_commands import read_commands
 from twoway.errors import SpecError
 
 INTERFACES = {"h1": ["h1-eth0"], "r1": ["r1-eth0"]}

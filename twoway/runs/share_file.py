@@ -1,7 +1,7 @@
 """One file of runs to hand on: a page that a browser opens, and the runs' archive in it.
 
 The archive is gzipped and stored in the page as base64, in a script that no browser executes;
-shared.js opens the runs' pages from there. The maker of such a file is not trusted.
+share_file.js opens the runs' pages from there. The maker of such a file is not trusted.
 """
 
 import base64
@@ -22,7 +22,7 @@ from twoway.runs.archive import ArchiveError, finished_runs, pack_runs, unpack_r
 SUFFIX = ".html"
 _BEGIN = b'<script type="application/gzip" id="twoway-runs">\n'
 _END = b"</script>\n"
-_VIEWER = Path(__file__).with_name("shared.js")
+_VIEWER = Path(__file__).with_name("share_file.js")
 _LINE_BYTES = 48 << 10
 _LINE_CHARACTERS = _LINE_BYTES // 3 * 4 + 1
 # Size limits: documents and tables of runs become 5 to 20 times smaller, captures are compressed
