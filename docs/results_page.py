@@ -49,6 +49,7 @@ of the clean checkout `{checkout}`; {later} lines of later runs name their own.
 | `claims.csv` | each claim, with its paper and the measurement that decides its verdict |
 | `noticed.csv` | how many predictions a small change of the setup refutes |
 | `hidden.jsonl` | [twenty findings](../hidden.md) on the papers' TCP and on Linux's own |
+| `atlas.csv` | [fifty situations](../atlas.md) of TCP, a cell for each kernel |
 | `witness/` | verdicts on a point of each paper on another kernel |
 | `numbers/` | every number that a statement is about, a line for each point |
 | `score/` | the card of each [suite](../guides/score.md#the-suites), a line for each row |

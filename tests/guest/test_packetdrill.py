@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import atlas_page
 import pytest
 from capture_analysis.reading.capture import read_capture
 from support.running import ROOT
@@ -85,6 +86,16 @@ def test_the_command_reports_in_three_formats(guest: Guest, drill: Path, tmp_pat
     assert [each["pass"] for each in json.loads(document)["scripts"]] == [False, True]
     assert 'tests="2" failures="1"' in xml
     assert (tmp_path / "packetdrill/hang.pkt.ipv4.pcap").is_file()
+
+
+def test_a_cell_of_the_atlas_is_that_of_any_list(guest: Guest) -> None:
+    """Situations played by themselves have the cells that all of them together left."""
+    names = ["syn-retries", "pacing-bbr", "delayed-ack"]
+    head, *rows = atlas_page.kept()
+    if guest.release not in head:
+        pytest.skip(f"the atlas has {', '.join(head[1:])}, and not {guest.release}")
+    expected = {row[0]: row[head.index(guest.release)] for row in rows}
+    assert atlas_page.cells(guest, names) == [expected[name] for name in names]
 
 
 def test_selftests_are_those_of_the_kernels_source(guest: Guest, tmp_path: Path) -> None:

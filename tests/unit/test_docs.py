@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import atlas_page
 import hidden_page
 import pytest
 import results_kept
@@ -255,6 +256,18 @@ def test_twelve_questions_are_of_experiments_that_there_are() -> None:
     for name in ("pendulum", "aqm", "bbr-loss", "policer-tcp", "ecn"):
         (path,) = ROOT.glob(f"experiments/*/{name}.yml")
         assert "metrics" in yaml.safe_load(path.read_text(encoding="utf-8")), name
+
+
+def test_the_atlas_follows_from_its_cells() -> None:
+    """docs/atlas.md has each situation on each kernel, and a command for each row that differs."""
+    page = atlas_page.PAGE.read_text(encoding="utf-8")
+    assert page == atlas_page.page()
+    head, *rows = atlas_page.kept()
+    assert [name for name, *_ in rows] == [*atlas_page.SITUATIONS]
+    assert len(rows) >= 30
+    assert len(head) == len(atlas_page.KERNELS) + 1
+    for name, *found in rows:
+        assert (f"make atlas OF={name}\n" in page) == (len(set(found)) > 1)
 
 
 def test_workflows_check_a_pull_request() -> None:
