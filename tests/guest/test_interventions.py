@@ -243,6 +243,21 @@ def test_links_flows_and_windows_change_at_their_times(tmp_path: Path) -> None:
     assert sent_ns[sent_ns > changed_ns][0] - changed_ns > 20_000_000
 
 
+@pytest.mark.parametrize(
+    ("link", "proven"), [({**LINE, "aqm": "codel"}, True), ({**LINE, "rate_mbit": 7}, False)]
+)
+def test_tc_changes_a_rate(tmp_path: Path, link: dict[str, Any], proven: bool) -> None:
+    """HTB has its new rate at once; netem has it for later packets, whose times are not proven."""
+    links = {"directions": {"forward": link, "reverse": LINE}}
+    change = {"link": {"direction": "forward", "rate_mbit": 3, "at_s": 1}}
+    after = _run(tmp_path, {**FILLS, "profile": links}, change)
+    left_ns = np.sort(after.queues["forward"].passed.left_ns)
+    late_ns = left_ns[left_ns > START_NS + 1_300_000_000][:10]
+    assert np.diff(late_ns) == pytest.approx(1514 * 8e3 / 3, abs=2)
+    failed = {row.verdict for row in compute(after).fidelity} - {Verdict.PASS}
+    assert failed == (set() if proven else {Verdict.NOT_PROVEN})
+
+
 def test_a_sysctl_changes_at_its_time(tmp_path: Path) -> None:
     """A host's sysctl changes during the traffic; the command and the page say when."""
     change = {"host": "h1", "at_s": 1.2, "sysctls": {"net.ipv4.tcp_reordering": 9}}

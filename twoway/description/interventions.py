@@ -118,7 +118,9 @@ class LinkChange(Model):
     direction: Name = Field(description="a direction of the profile")
     rate_mbit: Mbit | None = Field(
         default=None,
-        description="its new rate, which holds for the packet in transmission, too; 0: an outage",
+        description="its new rate, which holds for the packet in transmission, too; 0: an outage. "
+        "Behind a manager, or where a byte takes no whole ns, tc changes it: a drop-tail queue has "
+        "it for packets that come from then on",
     )
     delay_ms: Milliseconds | None = Field(
         default=None, description="its new delay, of packets that leave the queue from then on"
@@ -356,18 +358,24 @@ def _link_problems(change: LinkChange, of: Surroundings) -> Iterator[str]:
         yield f'.direction: no direction "{change.direction}"; there are {known}'
     elif change.rate_mbit is None and change.delay_ms is None:
         yield ": needs a rate_mbit or a delay_ms"
-    elif change.rate_mbit is not None and not _may_change_rate(direction):
-        yield (
-            f".rate_mbit: {change.direction} must be a drop-tail queue with a rate_mbit at which a "
-            "byte takes whole ns (such as 2, 8 or 10, not 3), or a rate.schedule without repeat_s"
-        )
+    elif change.rate_mbit is not None and not rate_by_table(direction):
+        if direction.rate_shaper:
+            yield f".rate_mbit: {change.direction} needs a rate_mbit, or a rate.schedule that ends"
+        elif not change.rate_mbit:
+            yield (
+                f".rate_mbit: {change.direction} must be a drop-tail queue with a rate_mbit at "
+                "which a byte takes whole ns (such as 2, 8 or 10, not 3) for an outage, got 0"
+            )
     elif change.delay_ms is not None and not _may_change_delay(direction):
         yield f".delay_ms: the delays of {change.direction} repeat"
     yield from _late(change.at_s, of)
 
 
-def _may_change_rate(direction: Direction) -> bool:
-    """Tell whether a table of rates has the same packets as a direction until its first change."""
+def rate_by_table(direction: Direction) -> bool:
+    """Tell whether a table of rates has the same packets as a direction until its first change.
+
+    If not, tc changes the rate, and no check proves the times at which packets leave the queue.
+    """
     if shaper := direction.rate_shaper:
         return isinstance(shaper, Rate) and bool(shaper.schedule) and not shaper.repeat_s
     return direction.manager is None and not 8_000_000_000 % round(direction.start_mbit * 1e6)
@@ -379,13 +387,19 @@ def _may_change_delay(direction: Direction) -> bool:
 
 
 def changed_directions(
-    directions: Mapping[str, Direction], asked: Sequence[Intervention]
+    directions: Mapping[str, Direction], asked: Sequence[Intervention], *, by_tc: bool = False
 ) -> dict[str, Direction]:
-    """Return links with the rates and delays of interventions, as tables by time."""
+    """Return links with the rates and delays of interventions, as tables by time.
+
+    Args:
+        directions: the links.
+        asked: the interventions.
+        by_tc: leave rates as they are that tc changes.
+    """
     found = dict(directions)
     for change in sorted((each.link for each in asked if each.link), key=lambda each: each.at_s):
         link, fields = found[change.direction], dict[str, Any]()
-        if change.rate_mbit is not None:
+        if change.rate_mbit is not None and (rate_by_table(link) or not by_tc):
             rate = link.elements.find(Rate)
             steps = (rate and rate.schedule) or [(0, link.start_mbit)]
             steps = [*(s for s in steps if s[0] < change.at_s), (change.at_s, change.rate_mbit)]

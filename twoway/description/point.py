@@ -25,6 +25,7 @@ from twoway.description.interventions import (
     changed_directions,
     changed_times,
     intervention_problems,
+    rate_by_table,
     route_problems,
 )
 from twoway.description.matrix import (
@@ -127,8 +128,16 @@ class Point:
     @property
     def changed(self) -> "Point":
         """This point with the links and times of flows that its interventions give it."""
+        return self._changed(by_tc=False)
+
+    @property
+    def planned(self) -> "Point":
+        """The same with the rates with which queues begin that tc changes later."""
+        return self._changed(by_tc=True)
+
+    def _changed(self, *, by_tc: bool) -> "Point":
         asked = self.experiment.interventions
-        directions = changed_directions(self.profile.directions, asked)
+        directions = changed_directions(self.profile.directions, asked, by_tc=by_tc)
         return replace(
             self,
             profile=self.profile.model_copy(update={"directions": directions}),
@@ -411,6 +420,13 @@ def _changed_link_problems(experiment: Experiment, profile: Profile, graph: Grap
     changed = profile.model_copy(update={"directions": links})
     problems = profile_problems(changed) + placement_problems(changed, graph)
     problems += setting_problems(changed, experiment)
+    by_tc = any(e.link and e.link.rate_mbit for e in experiment.interventions) and any(
+        not rate_by_table(profile.directions[e.link.direction])
+        for e in experiment.interventions
+        if e.link
+    )
+    if by_tc and profile.half_duplex:
+        problems += ["half_duplex: tc cannot change its rate"]
     return [f"interventions: with their changes of links: {each}" for each in problems]
 
 

@@ -241,14 +241,14 @@ class Analysis:
     def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
         run = self.run
         table = run.elements(queue).table
-        passed = end_transmissions(queue, seen)
+        ends = partial(table.leaves, START_NS) if table else None
+        passed = end_transmissions(queue, seen, ends)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
         if slots:
             late_ns = partial(channel.service_error_ns, queue, slots, passed)
         elif holds:
             late_ns = partial(holds.error_ns, passed)
         else:
-            ends = partial(table.leaves, START_NS) if table else None
             late_ns = partial(service_error_ns, queue, passed, ends)
         length = partial(self._length, passed)
         return QueueView(

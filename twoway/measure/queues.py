@@ -63,6 +63,10 @@ def limit_at(queue: Queue, time_ns: IntArray) -> IntArray:
     return np.array(limits)[np.maximum(row, 0)]
 
 
+# The ends of transmissions, ns, of packets by their arrival, ns, and their size on the link.
+Ends = Callable[[IntArray, IntArray], IntArray]
+
+
 @dataclass(frozen=True)
 class Occupancy:
     """The length of a queue over time, as a step function.
@@ -275,8 +279,8 @@ def times_after(before: Packets, after: Packets) -> IntArray:
     return np.where(place < 0, -1, time_ns)
 
 
-def end_transmissions(queue: Queue, seen: Passage) -> Passage:
-    """Set `left_ns` to the ends of transmissions.
+def end_transmissions(queue: Queue, seen: Passage, ends: Ends | None = None) -> Passage:
+    """Set `left_ns` to the ends of transmissions, which `ends` returns if the rate changes.
 
     A managed queue releases a packet, and the captures see it, when its transmission starts
     (decision 0021).
@@ -284,6 +288,11 @@ def end_transmissions(queue: Queue, seen: Passage) -> Passage:
     if not queue.leaves_at_start:
         return seen
     gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
+    if ends:
+        rows = np.flatnonzero(gone)[np.argsort(seen.left_ns[gone], kind="stable")]
+        left_ns = seen.left_ns.copy()
+        left_ns[rows] = ends(left_ns[rows], queue.link_bytes(seen.frame_bytes[rows]))
+        return replace(seen, left_ns=left_ns)
     service_ns = queue.service_ns(seen.frame_bytes)
     return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
 
@@ -346,9 +355,7 @@ def merge_times(*sorted_ns: IntArray | list[int]) -> IntArray:
     return np.asarray(time_ns[np.concatenate(([True], time_ns[1:] > time_ns[:-1]))[: len(time_ns)]])
 
 
-def service_error_ns(
-    queue: Queue, passed: Passage, ends: Callable[[IntArray, IntArray], IntArray] | None = None
-) -> IntArray:
+def service_error_ns(queue: Queue, passed: Passage, ends: Ends | None = None) -> IntArray:
     """Compute the lateness of each departure from a queue.
 
     A transmission starts when the packet arrives or when the one before it ends, whichever is

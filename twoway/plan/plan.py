@@ -21,7 +21,7 @@ from twoway.plan.setup import (
     route_changes,
     setup_steps,
 )
-from twoway.plan.shaping import changing_shapers, compile_profile
+from twoway.plan.shaping import changing_shapers, compile_profile, rate_changes
 from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
 
@@ -42,7 +42,7 @@ def build_plan(
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
         in_kernel: True if twoway_testbed captures and samples unless the experiment says otherwise.
     """
-    point = point.changed
+    point = point.planned
     chosen = point.experiment
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
@@ -81,7 +81,12 @@ def build_plan(
             *(datagram_source(point, flow) for flow in point.datagrams),
         ),
         changes=(
-            *link_changes(changing_shapers(point.profile, point.graph, stop_ns(point))),
+            *link_changes(
+                (
+                    *changing_shapers(point.profile, point.graph, stop_ns(point)),
+                    *rate_changes(point.profile, point.graph, chosen.interventions),
+                )
+            ),
             *setting_changes(point),
             *route_changes(point),
         ),

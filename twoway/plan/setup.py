@@ -325,17 +325,20 @@ def link_changes(changing: Iterable[tuple[int, Shaper]]) -> tuple[TimedCommand, 
         TimedCommand(
             node=node,
             run=(*_tc(states[at_ns, node]), "-batch", "-"),
-            stdin=tuple(
-                " ".join(
-                    ("qdisc change dev", of.interface.name, of.place, *of.sizes, *of.arguments)
-                )
-                for of in states[at_ns, node]
-            ),
+            stdin=tuple(map(_change, states[at_ns, node])),
             at_ns=at_ns,
             by_ns=at_ns + CHANGE_NS,
         )
         for at_ns, node in sorted(states)
     )
+
+
+def _change(shaper: Shaper) -> str:
+    """Write tc's line that gives a qdisc its new state; HTB's rate is that of its class."""
+    if shaper.arguments[0] == "htb":
+        return shaper.inner[0].replace("class add", "class change", 1)
+    words = ("qdisc change dev", shaper.interface.name, shaper.place)
+    return " ".join((*words, *shaper.sizes, *shaper.arguments))
 
 
 def route_changes(point: Point) -> tuple[TimedCommand, ...]:

@@ -83,7 +83,7 @@ def build_manifest(
 
     Raises: RunError if an artifact of the plan is missing.
     """
-    point, clocks = point.changed, _clocks(folder)
+    asked, point, clocks = point, point.changed, _clocks(folder)
     files = _files(plan, folder)
     return Manifest(
         **dict(describe(point)),
@@ -103,11 +103,11 @@ def build_manifest(
             )
             for i in point.graph.interfaces
         ),
-        queues=tuple(_queues(point)),
+        queues=tuple(_queues(point, asked.planned)),
         connections=point.connections,
         datagrams=point.datagrams,
         programs=tuple(_programs(plan, folder)),
-        settings=changed_settings(point, plan),
+        settings=changed_settings(asked, plan),
         not_proven=(*not_proven(point), *links_not_proven(point.profile.directions)),
         interventions=interventions,
         captures={c.interface: c.direction for c in plan.captures},
@@ -157,8 +157,9 @@ def _limits(direction: Direction, until_ns: int) -> Iterable[tuple[int, int]]:
         yield from changing.changes(until_ns)
 
 
-def _queues(point: Point) -> Iterable[Queue]:
+def _queues(point: Point, begins: Point) -> Iterable[Queue]:
     for queue in point.graph.placed_queues:
+        at_start = begins.profile.directions[queue.direction].leaves_at_start
         direction, interface = point.profile.directions[queue.direction], queue.interface
         routes = point.graph.ways_out(interface.node, ipv6=point.experiment.has_ipv6)
         reallocations = f"qdisc/{interface.node}-reallocations.csv"
@@ -168,7 +169,7 @@ def _queues(point: Point) -> Iterable[Queue]:
             interface=interface.name,
             rate_bit=round(direction.start_mbit * 1e6),
             reallocations=reallocations if direction.elements.contains(Channel) else None,
-            leaves_at_start=direction.leaves_at_start and not point.profile.half_duplex,
+            leaves_at_start=at_start and not point.profile.half_duplex,
             managed=direction.manager is not None,
             credit_ns=0 if point.profile.half_duplex else direction.credit_ns,
             limit_packets=direction.queue_packets,

@@ -135,20 +135,36 @@ def test_a_manager_keeps_what_it_can_mark(
 
 
 @pytest.mark.parametrize(
-    "link",
+    ("link", "rate_mbit", "said"),
     [
-        {"rate_mbit": 3},  # netem rounds times at such a rate
-        {"rate_mbit": 8, "aqm": "codel"},
-        {"rate": {"schedule": [[0, 8], [1, 4]], "repeat_s": 2}},
+        ({"rate_mbit": 3}, 1.7, "qdisc change dev r1-eth1 root netem limit 20 rate 1700000bit"),
+        (
+            {"rate_mbit": 8, "aqm": "codel"},
+            9,
+            "class change dev r1-eth1 parent 1: classid 1:1 htb rate 9000000bit burst 1 cburst 1",
+        ),
+        ({"rate_mbit": 8}, 9, None),
+        ({"rate_mbit": 3}, 0, "forward must be a drop-tail queue with a rate_mbit at which"),
+        (
+            {"rate": {"schedule": [[0, 8], [1, 4]], "repeat_s": 2}},
+            9,
+            "forward needs a rate_mbit, or a rate.schedule that ends",
+        ),
     ],
 )
-def test_a_rate_changes_where_a_table_has_the_same_packets(tmp_path: Path, link: Any) -> None:
-    """The rate of a link is refused if a table of rates would have other packets before."""
+def test_tc_changes_a_rate_that_no_table_can(
+    tmp_path: Path, link: Any, rate_mbit: float, said: str | None
+) -> None:
+    """A table of rates must have the same packets before; else tc changes the rate, if it can."""
     links = {"forward": {**LINK, "rate_mbit": None, **link}, "reverse": LINK}
-    asked = [{"link": {"direction": "forward", "rate_mbit": 9, "at_s": 1}}]
+    asked = [{"link": {"direction": "forward", "rate_mbit": rate_mbit, "at_s": 1}}]
     document = {**LINUX, "profile": {"directions": links}, "interventions": asked}
-    (found,) = problems_of(str(write_experiment(tmp_path, document)))
-    assert found.startswith("interventions.0.link.rate_mbit: forward must be a drop-tail queue")
+    path = write_experiment(tmp_path, document)
+    if found := problems_of(str(path)):
+        assert found[0].startswith(f"interventions.0.link.rate_mbit: {said}")
+        return
+    changes = build_plan(load_point(str(path)), in_kernel=True).changes
+    assert said in changes[0].stdin if said else not changes
 
 
 @pytest.mark.parametrize(
