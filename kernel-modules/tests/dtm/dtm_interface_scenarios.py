@@ -22,9 +22,6 @@ from rtnetlink import Rtnetlink, u32
 TCA_DTM_N_STEPS = 32
 CLI = RUN / "tools/net/ynl/cli.py"
 SPEC = "/mnt/twoway/kernel-modules/netlink/dtm.yaml"
-# A channel that decides once, a second after its start, for about 60 slots, which arrive three
-# seconds later.
-SIGNALLED = "initial 10 change 0s signalling 3s allocator rate sample 1s shift 10 estimate 30Mbit"
 
 
 def channel(device: str = "d0") -> dict[str, Any]:
@@ -33,57 +30,10 @@ def channel(device: str = "d0") -> dict[str, Any]:
     return shown
 
 
-def options_in_words(device: str = "d0") -> str:
-    """Return the options of a device's dtm as words for tc."""
-    return run(f"tc qdisc show dev {device}").split(" refcnt ")[1].partition(" ")[2].strip()
-
-
 def slots_and_target() -> tuple[int, int]:
     """Return the slots and the target of d0's channel."""
     shown = channel()
     return shown["slots"], shown["target"]
-
-
-def shown_options_change_nothing() -> None:
-    """If the output of `show` is given to `change`, slots, request and allocator stay."""
-    with Events() as events:
-        run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
-        time.sleep(2)
-        held, wanted = slots_and_target()
-        claim(f"a request is on its way: {held}, {wanted}", held == 10 and wanted > 50)
-        events.take()
-        before = channel()
-        run(f"tc qdisc change dev d0 root handle 1 dtm {options_in_words()}")
-        after = channel()
-        for shown in before, after:
-            for clock in ("age_ns", "slot_seconds", "slot_ns"):
-                shown.pop(clock)
-        expect("channel", after, before)
-        time.sleep(0.5)
-        expect("events", events.take(), [])
-        time.sleep(2)
-        expect("slots in the end", slots_and_target(), (wanted, wanted))
-
-
-def slots_of_now_stay() -> None:
-    """If the initial slots are set again, slots that an allocator has given stay."""
-    run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 1s:30,3600s:10")
-    time.sleep(2)
-    words = options_in_words()
-    claim(f"initial, not slots: {words}", words.startswith("initial 10 "))
-    run(f"tc qdisc change dev d0 root handle 1 dtm {words}")
-    expect("slots", slots_and_target(), (30, 30))
-
-
-def slots_cancel_a_request() -> None:
-    """Slots that the operator sets cancel a pending request, even if they change nothing."""
-    run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
-    time.sleep(2)
-    held, wanted = slots_and_target()
-    claim(f"a request is on its way: {held}, {wanted}", held == 10 and wanted > 50)
-    run("tc qdisc change dev d0 root handle 1 dtm slots 10")
-    time.sleep(5)
-    expect("slots", slots_and_target(), (10, 10))
 
 
 def restart_begins_afresh() -> None:

@@ -1,6 +1,5 @@
 """The arithmetic and the decisions of sch_dtm, in user space, against independent models."""
 
-import itertools
 import math
 import os
 import random
@@ -24,25 +23,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Service
-
-
-@pytest.mark.parametrize(
-    ("slots", "link_bytes", "service_ns"),
-    [
-        (1, 1514, 23_656_250),
-        (4, 1514, 5_914_063),  # ends in 062.5, rounded up
-        (20, 1514, 1_182_813),  # ends in 812.5, rounded up
-        (1, 66, 1_031_250),
-        (65535, 1, 1),  # 0.24 ns
-    ],
-)
-def test_service_time(library: Path, slots: int, link_bytes: int, service_ns: int) -> None:
-    """A packet of L bytes takes L * 8 / (n * 512 kbit/s), rounded up to a nanosecond."""
-    link = Link(library)
-    link.join(0, config(initial=slots))
-    link.arrive(0, 1000, link_bytes)
-    link.advance(S)
-    assert link.departures[0] == [1000 + service_ns]
 
 
 @pytest.mark.parametrize("link_bytes", [1, 66, 1514, 9180, 65535, 2**20, 2**32 - 1])
@@ -74,50 +54,6 @@ CYCLE = 125_000
 
 def _cycle_end(time: Fraction) -> int:
     return math.ceil(time / CYCLE) * CYCLE
-
-
-@pytest.mark.parametrize("slots", [1, 7, 20])
-def test_framed_packets_leave_at_ends_of_cycles(library: Path, slots: int) -> None:
-    """A framed packet takes whole slots of 8 bytes and leaves at the end of its last cycle."""
-    link = Link(library)
-    link.join(0, config(initial=slots, framed=1))
-    for _ in range(30):
-        link.arrive(0, 77, 1514)
-    link.advance(S)
-    ends = [77 + Fraction(15625 * 1520 * k, slots) for k in range(1, 31)]
-    assert link.departures[0] == [_cycle_end(end) for end in ends]
-
-
-def test_framed_packets_keep_to_the_cycles_of_other_slots(library: Path) -> None:
-    """A change of slots after a transmission, but within its last cycle, does not move its end."""
-    link = Link(library)
-    link.join(0, config(initial=1, framed=1))
-    for size in (8, 9, 1):
-        link.arrive(0, CYCLE, size)
-    link.set_slots(0, 4 * CYCLE, 2)
-    link.set_slots(0, 600_000, 1)
-    link.advance(S)
-    assert link.departures[0] == [2 * CYCLE, 4 * CYCLE, 5 * CYCLE]
-
-
-def test_backlog_drains_at_the_exact_rate(library: Path) -> None:
-    """Fractions of a nanosecond do not add up: packet k leaves at the ceiling of k * 1182812.5."""
-    link = Link(library)
-    link.join(0, config(initial=20))
-    for _ in range(1000):
-        link.arrive(0, 0, 1514)
-    link.advance(2 * S)
-    assert link.departures[0] == [math.ceil(Fraction(15625 * 1514 * k, 20)) for k in range(1, 1001)]
-
-
-def test_reallocation_in_the_middle_of_a_packet(library: Path) -> None:
-    """A packet half over 4 slots and half over 8 takes three quarters of its time over 4."""
-    link = Link(library)
-    link.join(0, config(initial=4))
-    link.arrive(0, 0, 1024)  # takes 4 ms at 4 slots
-    link.set_slots(0, 2 * MS, 8)
-    link.advance(S)
-    assert link.departures[0] == [3 * MS]
 
 
 class FractionalChannel:
@@ -207,39 +143,6 @@ def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> N
         assert link.departures[0] == seen
         late += sum(look > end for look, end in zip(seen, ends, strict=True))
     assert late > 10_000
-
-
-def test_slots_do_not_act_on_the_past(library: Path) -> None:
-    """At one slot, and 100 slots from 11 ms, packets of 64 and 1514 bytes end at 11.137 ms.
-
-    The result does not depend on whether the first packet, sent at 1 ms, is taken then or at 12 ms.
-    """
-    for late in (False, True):
-        link = Link(library)
-        link.join(0, config(initial=1))
-        link.arrive(0, 0, 64)
-        link.arrive(0, 0, 1514)
-        link.set_slots(0, 11 * MS, 100, late=late)
-        if late:
-            link.poll(12 * MS)
-            assert link.departures[0] == [12 * MS, 12 * MS]
-        link.advance(S)
-        # One slot for 10 ms since the first packet was sent, then a hundred.
-        end = 11 * MS + math.ceil(Fraction(15625 * 1514 - 10 * MS, 100))
-        assert late or link.departures[0] == [MS, end]
-        assert end == 11_136_563
-
-
-def test_a_packet_does_not_start_before_it_arrives(library: Path) -> None:
-    """A packet takes its full time even if it arrives while a sent one is still in the channel."""
-    link = Link(library)
-    link.join(0, config(initial=20))
-    link.arrive(0, 0, 1514)  # ends at 1.183 ms
-    link.arrive(0, 2 * MS, 1514, late=True)
-    link.poll(2_100_000)
-    assert link.departures[0] == [2_100_000]
-    link.advance(S)
-    assert link.departures[0] == [2_100_000, 2 * MS + 1_182_813]
 
 
 # The rate allocator
@@ -362,113 +265,7 @@ def _steady(link: Link, rate_bit: int, start_ns: int, stop_ns: int, channel: int
         link.arrive(channel, now, 1000)
 
 
-def test_step_response(library: Path) -> None:
-    """With shift 3 the estimate reaches 50, 63, 90 and 99 % of a step in 6, 8, 18 and 35 samples.
-
-    Without margin and corridor, a rate of 1000 slots gets as many slots as the estimate has.
-    """
-    rate_bit = 1000 * SLOT_BIT
-    for samples in (6, 8, 18, 35):
-        link = Link(library)
-        link.join(0, config("rate", margin=0, corridor=0, change_ns=samples * 100 * MS))
-        for number in range(samples):
-            link.arrive(0, number * 100 * MS, rate_bit // 80)
-        link.advance(samples * 100 * MS)
-        expected = math.ceil(1000 * (1 - Fraction(7, 8) ** samples))
-        assert link.slots(0) in (expected, expected - 1)  # each step rounds down by < 1 bit/s
-        assert abs(link.slots(0) / 1000 - {6: 0.55, 8: 0.66, 18: 0.91, 35: 0.99}[samples]) < 0.005
-
-
-def test_first_change_after_a_second(library: Path) -> None:
-    """Estimates start after 100 ms, but the first change comes after a second."""
-    link = Link(library)
-    link.join(0, config("rate", initial=20))
-    _steady(link, 5_000_000, 0, 3 * S)
-    assert link.changes(0)[0][0] == S
-
-
-def test_allocation_above_a_steady_flow(library: Path) -> None:
-    """A flow of 5 Mbit/s from the start gets 9 slots after a second, and 11 after two.
-
-    The estimates are 5 (1 - (7/8)^10) = 3.68 and 5 (1 - (7/8)^20) = 4.65 Mbit/s: 7.2 and 9.1 slots,
-    to which margin and half a corridor add 1.75. The rest to 5 stays within the corridor.
-    """
-    link = Link(library)
-    link.join(0, config("rate", initial=20))
-    _steady(link, 5_000_000, 0, 20 * S)
-    assert link.changes(0) == [(S, 9), (2 * S, 11)]
-
-
-def test_at_most_one_change_a_second(library: Path) -> None:
-    """For any traffic, changes are at least a second apart, and at samples' ends."""
-    rng = random.Random(3)
-    link = Link(library)
-    link.join(0, config("rate", initial=20))
-    for second in range(0, 60, 2):
-        _steady(link, rng.randint(100_000, 9_000_000), second * S, (second + 2) * S)
-    times = [time for time, _ in link.changes(0)]
-    assert len(times) > 20
-    assert all(b - a >= S for a, b in itertools.pairwise(times))
-    assert all(time % (100 * MS) == 0 for time in times)
-
-
-@pytest.mark.parametrize(("rate_bit", "changes"), [(5_150_000, 2), (5_180_000, 3)])
-def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int) -> None:
-    """Slots change only above half a corridor more than the decision's estimate: 4.65 + 0.51."""
-    link = Link(library)
-    link.join(0, config("rate", initial=20))
-    _steady(link, 5_000_000, 0, 20 * S)
-    _steady(link, rate_bit, 20 * S, 60 * S)
-    assert len(link.changes(0)) == changes
-
-
-def test_hold_on_loss(library: Path) -> None:
-    """With hold, the estimate does not fall while packets are dropped; without it, it falls."""
-    for hold_ns, kept in ((0, False), (2 * S, True)):
-        link = Link(library)
-        link.join(0, config("rate", initial=20, limit_bytes=100_000, hold_ns=hold_ns))
-        _steady(link, 9_000_000, 0, 10 * S)
-        slots = link.slots(0)
-        for second in range(10, 20):
-            link.arrive(0, second * S, 200_000)  # one drop a second
-            _steady(link, 2_000_000, second * S, (second + 1) * S)
-        assert (link.slots(0) >= slots) == kept
-
-
 # Time in which channels are not polled
-
-
-def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple[Any, ...]:
-    """Return all that a channel reports for a fixed series."""
-    rng = random.Random(4)
-    link = Link(library)
-    link.join(0, settings)
-    now = 0
-    for _ in range(20):
-        for _ in range(rng.randint(1, 50)):
-            link.arrive(0, now, 1500)
-            now += rng.randint(0, 3 * MS)
-        idle_until = now + rng.randint(0, 5 * S)
-        for at in range(now, idle_until if watched else now, MS):
-            link.advance(at)
-        now = idle_until
-    return link.slot_ns(0, now), link.samples(0), link.events, link.departures
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        config("rate", signalling_ns=3 * MS),
-        config("buffer", step=3),
-        config("trace", n_steps=2, steps=(Step * 1024)(Step(70 * MS, 9), Step(900 * MS, 7))),
-    ],
-    ids=["rate", "buffer", "trace"],
-)
-def test_idle_gaps_are_made_up_exactly(library: Path, settings: Config) -> None:
-    """A channel has the same events whether it is polled once after an idle gap or every ms."""
-    watched = _bursts_and_gaps(library, settings, watched=True)
-    assert watched == _bursts_and_gaps(library, settings, watched=False)
-    assert len(watched[2]) > 3
 
 
 def _random_member(rng: random.Random, size: int) -> Config:
