@@ -242,21 +242,6 @@ def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
     return [alpha / (queue - base) for base in bases], queue
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shares", "queue"),
-    [((1.0,), 1.0), ((0.38197, 0.61803), 2.61803), ((0.217, 0.278, 0.505), 4.599)],
-)
-def test_persistent_congestion_closed_form(shares: tuple[float, ...], queue: float) -> None:
-    """For one, two and three flows in turn, the queue is 1, 2.618 and 4.599 alpha.
-
-    Two flows share the link by the golden ratio.
-    """
-    got, waiting = settled(1, [0] * len(shares))
-    assert got == pytest.approx(shares, abs=5e-4)
-    assert waiting == pytest.approx(queue, abs=5e-4)
-
-
 @pytest.mark.parametrize("count", [2, 3])
 def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> None:
     """Flows that start later measure the queue as part of their base round trip and get more."""

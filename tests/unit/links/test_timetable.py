@@ -113,14 +113,6 @@ def test_nothing_leaves_where_nothing_came() -> None:
     assert TRACE.leaves(0, none, none).tolist() == []
 
 
-def test_digest_is_fnv_1a() -> None:
-    """The digest is that computed word by word by hand."""
-    digest = 0xCBF29CE484222325
-    for word in (0, 3000, 5 * MS, 1500):
-        digest = ((digest ^ word) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    assert TRACE.digest == digest
-
-
 def test_a_lap_and_its_limit() -> None:
     """A 64 KiB packet takes 44 laps of 1500 bytes; such a lap may have 2^20 / 44 = 23831 steps."""
     assert Timetable("rates", RATES.steps, 30 * MS).lap_bytes == 30_000

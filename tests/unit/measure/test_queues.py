@@ -95,21 +95,6 @@ def test_range_sees_each_level() -> None:
     assert highest.tolist() == [0, 5, 5, 3]
 
 
-def test_peak_counts_what_was_there() -> None:
-    """A queue that only drains within a window has its peak at the window's start."""
-    steps = Occupancy(np.array([0, 10, 20]), np.array([3, 2, 1]))
-    assert steps.peak(5, 30) == 3
-    assert steps.peak(10, 30) == 2
-    assert steps.peak(21, 30) == 1
-
-
-def test_departure_before_arrival() -> None:
-    """A packet that arrives as another leaves does not raise the queue above its limit."""
-    steps = occupancy(passage_of([0, 10], [10, 20]))
-    assert steps.time_ns.tolist() == [0, 10, 10, 20]
-    assert steps.packets.tolist() == [1, 0, 1, 0]
-
-
 def test_occupancy_of_some() -> None:
     """The count of data in a queue excludes ACKs and dropped packets."""
     passed = passage_of([0, 1, 2, 3], [10, 11, NEVER, 21], payload_bytes=[9, 0, 9, 9])

@@ -80,25 +80,11 @@ def test_goodput_of_intervals() -> None:
     assert rate_bit(data, new_payload(data), edges_ns).tolist() == [400e9, 400e9, 200e9]
 
 
-def test_hole_is_not_payload() -> None:
-    """Bytes skipped by a loss count when they arrive, not when they are skipped."""
-    arriving = packets(time_ns=[0, 1, 9], seq=[0, 200, 100], payload_bytes=[100, 100, 100])
-    assert payload_bytes(arriving, 0, 5) == 200
-    assert payload_bytes(arriving, 5, 10) == 100
-
-
 def test_window_is_half_open() -> None:
     """A packet at the window's start is in it, one at its end is not."""
     arriving = packets(time_ns=[3, 6, 9], seq=[0, 1, 3], payload_bytes=[1, 2, 4])
     assert payload_bytes(arriving, 3, 9) == 3
     assert payload_bytes(arriving, 4, 10) == 6
-
-
-def test_retransmission_counts_once() -> None:
-    """A segment that arrives twice is new payload once."""
-    for again in (0, 100):
-        arriving = packets(time_ns=[0, 1, 2], seq=[0, 100, again], payload_bytes=[100] * 3)
-        assert payload_bytes(arriving, 0, EVER) == 200
 
 
 @given(SEGMENTS)

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from types import ModuleType
 
@@ -20,9 +19,7 @@ from twoway.theory.predictions import tahoe, tahoe_chain, tahoe_starts, zhang
 from twoway.theory.registry import predict, printed_values
 from twoway.theory.tahoe.outcome import Outcome, clusters
 from twoway.theory.tahoe.receiver import HELD_NS, QUICK, Receiver
-from twoway.theory.tahoe.sender import Tahoe
 from twoway.theory.tahoe.setting import outcome_of, random_starts
-from twoway.theory.tahoe.timers import MS, BsdTimer, LinuxTimer, S
 from twoway.theory.tahoe_chain import Hop, simulate
 
 # The packet-level model of Zhang's network: its table, its parts, and its timers.
@@ -129,34 +126,6 @@ def test_bsd_timer_gives_the_papers_utilisation_but_not_its_pattern() -> None:
     found = victims(outcome)
     assert Counter(map(len, found)) == {2: 132, 3: 75}
     assert all(len(set(epoch)) == 1 for epoch in found)
-
-
-def test_timers_of_steady_round_trips() -> None:
-    """After many round trips of 1 s Linux waits 1.2 s, and 4.3BSD four ticks of half a second."""
-    linux, bsd = LinuxTimer(), BsdTimer()
-    for segment in range(400):
-        for timer in (linux, bsd):
-            timer.note_sent(segment, segment * S)
-            timer.note_acked(segment, segment + 1, segment + 1, (segment + 1) * S)
-    assert linux.expires(0) == pytest.approx(1200 * MS, rel=1e-5)
-    assert bsd.expires(0) == 2000 * MS
-    for timer in (linux, bsd):
-        once = timer.expires(0)
-        timer.timed_out()
-        assert timer.expires(0) == 2 * once
-
-
-@pytest.mark.parametrize(
-    ("cwnd", "offered", "paper", "bsd"),
-    [(30, 1000, 15, 15), (31, 1000, 15, 15), (100, 20, 20, 10), (100, 60, 50, 30), (3, 9, 2, 2)],
-)
-def test_thresholds_of_two_rules(cwnd: int, offered: int, paper: int, bsd: int) -> None:
-    """After a timeout ssthresh is max(min(cwnd/2, maxwnd), 2); BSD halves min(cwnd, maxwnd)."""
-    for halves_sent, expected in ((False, paper), (True, bsd)):
-        sender = Tahoe(offered, fast_retransmit=True, bsd=False, halves_sent=halves_sent)
-        sender.cwnd = Fraction(cwnd)
-        sender.time_out()
-        assert sender.ssthresh == expected
 
 
 def test_delayed_acks() -> None:

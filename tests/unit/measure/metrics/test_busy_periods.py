@@ -28,16 +28,6 @@ def as_pairs(periods: BusyPeriods) -> list[tuple[int, int]]:
     return list(zip(periods.start_ns.tolist(), periods.segments.tolist(), strict=True))
 
 
-def test_runs_of_data() -> None:
-    """A busy period is the data between two ACKs; the run's last one is left out."""
-    assert as_pairs(busy_periods(departures("aDDDaaDDaDa"), 0, 99)) == [(1, 3), (6, 2)]
-
-
-def test_start_of_capture_is_no_start() -> None:
-    """Data before the first acknowledgement may be the rest of a period, and is left out."""
-    assert as_pairs(busy_periods(departures("DDaDaD"), 0, 99)) == [(3, 1)]
-
-
 def test_window_takes_starts() -> None:
     """A period belongs to the window in which it starts, even if the ACK before it does not."""
     everything = departures("aDDaDaDDDaDa")

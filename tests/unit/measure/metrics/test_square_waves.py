@@ -30,14 +30,6 @@ def square_wave(high: int, low: int, half_ns: int, cycles: int, delay_ns: int = 
     return Occupancy(edges, np.where(np.arange(2 * cycles) % 2, low, high))
 
 
-def test_alternation_is_one_plateau() -> None:
-    """A stretch that alternates between two levels is one plateau; a ramp is none."""
-    steps = [(0, 5), (10, 6), (20, 5), (30, 6), (40, 9), (41, 12), (42, 13), (70, 13), (90, 2)]
-    levels = Occupancy(*(np.array(column) for column in zip(*steps, strict=True)))
-    assert plateaus(levels, 30).tolist() == [6, 13]
-    assert plateaus(Occupancy(levels.time_ns[3:6], levels.packets[3:6]), 10).tolist() == [6]
-
-
 def test_plateaus_of_any_queue() -> None:
     """For any queue, plateaus equal those that a packet-by-packet walk finds."""
     random = np.random.default_rng(3)
