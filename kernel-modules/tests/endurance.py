@@ -18,12 +18,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from fuzz import any_guest
+from rtnetlink import Rtnetlink, attribute, u32, u64
 
 MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
@@ -42,11 +44,6 @@ ORPHANS_GONE_S = 2000
 # An attempt with more allocations than this counts as endless.
 MOST_ALLOCATIONS = 2000
 SYS_FINIT_MODULE = 313  # x86-64
-NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
-RTM_NEWQDISC, RTM_DELQDISC = 36, 37
-TC_H_ROOT = 0xFFFFFFFF
-TCA_KIND, TCA_OPTIONS = 1, 2
-NLA_F_NESTED = 0x8000
 TCA_DTM_SLOTS, TCA_DTM_POOL = 2, 14
 TCA_MEDIUM_NUMBER, TCA_MEDIUM_RATE = 1, 4
 POOL = "bus"
@@ -339,12 +336,10 @@ def out_of_memory(*told: str) -> None:
     load("sch_dtm")
     run("ip", "link", "add", "lone", "type", "dummy")
     run(str(MODULES / "dtm"), "pool", "add", POOL, "slots", "30")
-    index = socket.if_nametoindex("lone")
-    options = attribute(TCA_DTM_SLOTS, struct.pack("I", 30))
-    options += attribute(TCA_DTM_POOL, POOL.encode() + b"\0")
-    add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, b"dtm", options)
-    change = rtnl_request(RTM_NEWQDISC, 0, index, b"dtm", options)
-    delete = rtnl_request(RTM_DELQDISC, 0, index, b"dtm", options)
+    options = attribute(TCA_DTM_SLOTS, u32(30)) + attribute(TCA_DTM_POOL, POOL.encode() + b"\0")
+    add, change, delete = (
+        partial(request, verb, "lone", "dtm", options) for verb in ("add", "change", "del")
+    )
     failing_allocations("add", add, delete)
     add()
     failing_allocations("change", change, change)
@@ -361,13 +356,10 @@ def join_without_memory() -> None:
     load("sch_medium")
     for device in ("near", "far"):
         run("ip", "link", "add", device, "type", "dummy")
-    options = attribute(TCA_MEDIUM_NUMBER, struct.pack("I", 1))
-    options += attribute(TCA_MEDIUM_RATE, struct.pack("Q", 10**6))
+    options = attribute(TCA_MEDIUM_NUMBER, u32(1)) + attribute(TCA_MEDIUM_RATE, u64(10**6))
     for device in ("near", "far"):
-        index = socket.if_nametoindex(device)
-        add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, b"medium", options)
-        delete = rtnl_request(RTM_DELQDISC, 0, index, b"medium", options)
-        failing_allocations(f"join {device}", add, delete)
+        add = partial(request, "add", device, "medium", options)
+        failing_allocations(f"join {device}", add, partial(request, "del", device, "medium"))
         add()
     for device in ("near", "far"):
         run("ip", "link", "del", device)
@@ -397,29 +389,13 @@ def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable
     raise AssertionError(f"{what}: more than {MOST_ALLOCATIONS} allocations")
 
 
-def attribute(kind: int, value: bytes) -> bytes:
-    """Return a netlink attribute."""
-    return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
-
-
-def rtnl_request(
-    kind: int, flags: int, device: int, qdisc: bytes, options: bytes
-) -> Callable[[], int]:
-    """Return a function that sends a request for a device's root and returns the errno."""
-    body = struct.pack("BxxxiIII", 0, device, 0, TC_H_ROOT, 0)
-    body += attribute(TCA_KIND, qdisc + b"\0") + attribute(NLA_F_NESTED | TCA_OPTIONS, options)
-    flags |= NLM_F_REQUEST | NLM_F_ACK
-    message = struct.pack("IHHII", 16 + len(body), kind, flags, 0, 0) + body
-
-    def send() -> int:
-        try:
-            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as rtnl:
-                rtnl.send(message)
-                return int(-struct.unpack_from("i", rtnl.recv(4096), 16)[0])
-        except OSError as error:
-            return error.errno or errno.EIO
-
-    return send
+def request(verb: str, device: str, qdisc: str, options: bytes = b"") -> int:
+    """Send a request for a device's root; return the errno."""
+    try:
+        with Rtnetlink() as route:
+            return route.qdisc(verb, device, options=options, kind=qdisc).errno
+    except OSError as error:
+        return error.errno or errno.EIO
 
 
 def kunit() -> None:
