@@ -90,7 +90,7 @@ def kept_claims() -> dict[str, list[Claim]]:
 
 def _result(point: str) -> Result | None:
     """Judge a point's claims; None if it has not run."""
-    if (here := _measured(point)) is None:
+    if (here := _read_measured(point)) is None:
         return None
     return cast("Result", _Kept(point, here))
 
@@ -101,11 +101,11 @@ class _Kept:
     def __init__(self, point: str, here: Measured) -> None:
         self.id = point
         self.verdicts = self
-        self.claims = judge_claims(here, _measured)
+        self.claims = judge_claims(here, _read_measured)
 
 
 @cache
-def _measured(point: str) -> Measured | None:
+def _read_measured(point: str) -> Measured | None:
     numbers = kept_numbers().get(point)
     if numbers is None:
         return None

@@ -173,14 +173,14 @@ def _sharpness() -> list[str]:
         ours = [each for each in found if not each.of_testbed]
         sharp = Sharpness.from_rows(map(_as_row, ours))
         cells = [
-            _kept(ours),
+            _count_kept(ours),
             sharp.exact,
             sharp.bounds,
             len(sharp.used),
             "" if sharp.median is None else f"{100 * sharp.median:.2g} %",
             sharp.slack,
             f"{sharp.printed_fails} of {len(sharp.printed)}",
-            _kept([each for each in found if each.of_testbed]),
+            _count_kept([each for each in found if each.of_testbed]),
         ]
         table.append(f"| {paper} | {' | '.join(map(str, cells))} |")
     return [*table, ""]
@@ -199,7 +199,7 @@ def _as_row(each: Judged) -> PredictionRow:
     )
 
 
-def _kept(found: Sequence[Judged]) -> str:
+def _count_kept(found: Sequence[Judged]) -> str:
     kept = sum(each.verdict is Verdict.PASS for each in found)
     return f"{kept} of {len(found)}" if found else "none"
 

@@ -12,10 +12,10 @@ _BLOCK = re.compile(
 
 def page() -> str:
     """Return the page's text with the last output of each benchmark behind its command."""
-    return _BLOCK.sub(_printed, PAGE.read_text(encoding="utf-8"))
+    return _BLOCK.sub(_read_printed, PAGE.read_text(encoding="utf-8"))
 
 
-def _printed(block: re.Match[str]) -> str:
+def _read_printed(block: re.Match[str]) -> str:
     printed = (KEPT / f"{block[1]}.txt").read_text(encoding="utf-8").strip("\n")
     return f"$ make bench OF={block[1]}\n{printed}\n"
 

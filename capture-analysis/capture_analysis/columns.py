@@ -129,7 +129,7 @@ class Packets:
         """
         if not isinstance(rows, slice) and rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        return self._each(lambda column: _taken(column, rows))
+        return self._each(lambda column: _take_rows(column, rows))
 
     def data(self) -> "Packets":
         """Select the packets that carry payload, as `later` does."""
@@ -261,7 +261,7 @@ class Lazy(Packets):
         return self.compute_later(change)
 
 
-def _taken(column: IntArray, rows: BoolArray | IntArray | slice) -> IntArray:
+def _take_rows(column: IntArray, rows: BoolArray | IntArray | slice) -> IntArray:
     """Select values of a column; one of a single value stays without memory."""
     if isinstance(rows, slice) or column.strides != (0,):
         return column[rows]

@@ -101,13 +101,13 @@ class FlowTable:
 
     def halves_seen(self) -> BoolArray:
         """Tell which halves have packets, shape (n, 2)."""
-        return self._seen(Seen.HALF)
+        return self._has_bit(Seen.HALF)
 
     def syns_seen(self) -> BoolArray:
         """Mark the directions in which a SYN was seen, shape (n, 2)."""
-        return self._seen(Seen.SYN)
+        return self._has_bit(Seen.SYN)
 
-    def _seen(self, what: Seen) -> BoolArray:
+    def _has_bit(self, what: Seen) -> BoolArray:
         bits = np.array([what, what << 1], dtype=np.uint8)
         return (self.rows["seen"][:, np.newaxis] & bits) > 0
 

@@ -148,13 +148,13 @@ class Pending:
 
         Raises: AnalysisError if the capture cannot be measured.
         """
-        whole, *others = (_measured(part.result()) for part in self.parts)
+        whole, *others = (_require(part.result()) for part in self.parts)
         for other in others:
             whole.merge(other)
         return whole
 
 
-def _measured(found: Measured | AnalysisError) -> Measured:
+def _require(found: Measured | AnalysisError) -> Measured:
     if isinstance(found, AnalysisError):
         raise found
     return found

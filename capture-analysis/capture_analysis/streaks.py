@@ -144,7 +144,7 @@ class StreakFinder:
         if lanes > known:
             size = max(lanes, 2 * known)
             more = self._no_streaks(size - known)
-            self._open = _joined(self._open, more)
+            self._open = _join_streaks(self._open, more)
             self._open.lane[:] = np.arange(size)
 
     def _no_streaks(self, rows: int = 0) -> Streaks:
@@ -153,7 +153,7 @@ class StreakFinder:
         return Streaks(lane, count, first_ns, last_ns, np.zeros(shape, dtype=np.int64))
 
 
-def _joined(first: Streaks, second: Streaks) -> Streaks:
+def _join_streaks(first: Streaks, second: Streaks) -> Streaks:
     return Streaks(
         np.concatenate((first.lane, second.lane)),
         np.concatenate((first.rows, second.rows)),

@@ -61,7 +61,7 @@ class HostChanges:
             raise UsageError("another run uses this machine's kernel; wait for it") from None
         if not undo(self._folder):
             self._lock.close()
-            raise UsageError(*self._left())
+            raise UsageError(*self._left_in_words())
         self._keeper = subprocess.Popen(
             [sys.executable, "-P", "-m", "twoway.backends.host_changes", str(self._folder)],
             stdin=subprocess.PIPE,
@@ -84,7 +84,7 @@ class HostChanges:
         status = self._keeper.wait()
         self._lock.close()
         if status != 0 and kind is None:
-            raise RunError(*self._left())
+            raise RunError(*self._left_in_words())
 
     def write_setting(self, path: Path, value: str) -> None:
         """Write one of the kernel's settings, a file under /proc/sys.
@@ -145,7 +145,7 @@ class HostChanges:
         """Record a change before making it, in case the run is killed."""
         _write(self._folder, self._changes)
 
-    def _left(self) -> tuple[str, str]:
+    def _left_in_words(self) -> tuple[str, str]:
         return (
             "this machine still has changes of a run",
             f"{self._folder / _CHANGES} says what is left",

@@ -104,7 +104,7 @@ class _Name(_Node):
         yield self.name, False
 
     def value(self, look: Look) -> Value:
-        (found,) = _defined(look(self.name))
+        (found,) = _require_defined(look(self.name))
         return found
 
 
@@ -119,7 +119,7 @@ class _Call(_Node):
 
     def value(self, look: Look) -> Value:
         if isinstance(self.of, _Name):
-            found = _defined(look(self.of.name))
+            found = _require_defined(look(self.of.name))
         else:
             found = [self.of.value(look)]
         for each in found[1:]:
@@ -170,7 +170,7 @@ def _refuse_mixture(one: Value, other: Value) -> None:
         )
 
 
-def _defined(found: list[Value | str]) -> list[Value]:
+def _require_defined(found: list[Value | str]) -> list[Value]:
     for each in found:
         if isinstance(each, str):
             raise UndefinedError(each)
@@ -236,7 +236,7 @@ class Expression:
         found = self._root.value(lambda name: _values(name, metrics, point))
         error: float | None = 0.0
         for part in self._parts(metrics):
-            error = _grown(error, self._moved(metrics, point, part, found.number))
+            error = _add_errors(error, self._change_by_error(metrics, point, part, found.number))
         if not math.isfinite(found.number):
             raise UndefinedError("it is beyond the largest number")
         return Metric(value=found.number, unit=found.unit_in_words(), error=error)
@@ -249,7 +249,7 @@ class Expression:
             if found.error != 0 and any(fnmatchcase(metric, name) for name, _ in self.names)
         ]
 
-    def _moved(
+    def _change_by_error(
         self, metrics: Mapping[str, Metric], point: Mapping[str, Any], part: str, value: float
     ) -> float | None:
         """Return by how much it moves if a part moves by its error."""
@@ -291,7 +291,7 @@ class Expression:
         if self._next("-"):
             return _Sum(_Number(0), "-", self._factor())
         if self._next("("):
-            return self._closed(self._sum())
+            return self._close_bracket(self._sum())
         found = _TOKEN.match(self.text, self._at)
         if not found or found["sign"]:
             rest = self.text[self._at :].strip()
@@ -307,9 +307,9 @@ class Expression:
         if found["name"] not in _FUNCTIONS:
             known = ", ".join(_FUNCTIONS)
             raise ExpressionError(f'no function "{found["name"]:.40}"; there are {known}')
-        return _Call(found["name"], self._closed(self._sum()))
+        return _Call(found["name"], self._close_bracket(self._sum()))
 
-    def _closed(self, inside: _Node) -> _Node:
+    def _close_bracket(self, inside: _Node) -> _Node:
         if not self._next(")"):
             rest = self.text[self._at :].strip()
             where = f' before "{rest:.40}"' if rest else " at the end"
@@ -317,7 +317,7 @@ class Expression:
         return inside
 
 
-def _grown(error: float | None, more: float | None) -> float | None:
+def _add_errors(error: float | None, more: float | None) -> float | None:
     return None if error is None or more is None else error + more
 
 
@@ -341,7 +341,7 @@ def _unit(metric: Metric) -> dict[str, int]:
     return {} if metric.unit == "1" else {metric.unit: 1}
 
 
-def _checked(formula: str) -> str:
+def _check_formula(formula: str) -> str:
     read_expression(formula)
     return formula
 
@@ -358,7 +358,7 @@ def read_expression(text: str) -> Expression:
 class Derived(Record):
     """A metric that an experiment computes from others; in a file, the formula alone suffices."""
 
-    formula: Annotated[str, AfterValidator(_checked)] = Field(
+    formula: Annotated[str, AfterValidator(_check_formula)] = Field(
         description="numbers, metrics such as goodput.left, several such as goodput.* within sum, "
         "mean, median, min, max or count, and axes of the matrix, with + - * / and brackets"
     )

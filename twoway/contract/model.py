@@ -71,7 +71,7 @@ def read_json(content: str | bytes) -> Any:
     """
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content))
     try:
-        found = json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=_refused)
+        found = json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     level, depth = [found], 0
@@ -90,7 +90,7 @@ def _containers(value: Any) -> list[Any]:
     return [each for each in inner if isinstance(each, (dict, list))]
 
 
-def _refused(constant: str) -> NoReturn:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 

@@ -121,11 +121,11 @@ class MakeNetwork(_Derived):
         """Build the lines of its standard input."""
         return (
             *(f"netns add {node}" for node in self.nodes),
-            *(f"link add {_made(one)} type veth peer {_made(other)}" for one, other in self.links),
+            *(f"link add {_end(one)} type veth peer {_end(other)}" for one, other in self.links),
         )
 
 
-def _made(end: End) -> str:
+def _end(end: End) -> str:
     return f"name {end.interface} netns {end.node} address {end.mac}"
 
 

@@ -195,10 +195,10 @@ def row_in_words(row: Row | FidelityRow) -> str:
     more = ""
     if isinstance(row, ClaimRow) and row.compared is not None:
         more = f"{row.compared:+.4g} against {row.against}, "
-    return f"{row.metric:<32} {measured:>8} measured, {more}{in_words(row)} {_who(row)}{note}"
+    return f"{row.metric:<32} {measured:>8} measured, {more}{in_words(row)} {_source(row)}{note}"
 
 
-def _who(row: Statement) -> str:
+def _source(row: Statement) -> str:
     if isinstance(row, Prediction):
         return f"predicted by {row.theory}"
     if isinstance(row, Claim):

@@ -122,11 +122,11 @@ def _unused_of_links(links: list[dict[str, Any]]) -> list[str]:
         for end in ("params1", "params2"):
             of_end = (info.get(end) or {}).items()
             given |= {f"{end}.{name}": value for name, value in of_end if name not in _END}
-        found += [f"{where}: {name}={_shown(given[name])}" for name in sorted(given)]
+        found += [f"{where}: {name}={_words(given[name])}" for name in sorted(given)]
     return found
 
 
-def _shown(value: Any) -> str:
+def _words(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 

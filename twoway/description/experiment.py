@@ -83,12 +83,12 @@ class TopologyRef(Model):
     )
 
 
-def _named(given: Any) -> Any:
+def _by_name(given: Any) -> Any:
     return {"name": given} if isinstance(given, str) else given
 
 
 # A topology; one without parameters may be given by its name alone.
-Named = Annotated[TopologyRef, BeforeValidator(_named, json_schema_input_type=TopologyRef | Name)]
+Named = Annotated[TopologyRef, BeforeValidator(_by_name, json_schema_input_type=TopologyRef | Name)]
 
 
 class Connections(Model):

@@ -129,7 +129,7 @@ def read_files(programs: Sequence[HostProgram], folder: Path) -> dict[str, dict[
         raise SpecError(problems)
     try:
         return {
-            name: {path: _planned(file) for path, file in files.items()}
+            name: {path: _plan_file(file) for path, file in files.items()}
             for name, files in found.items()
         }
     except OSError as error:
@@ -155,6 +155,6 @@ def _excesses(found: Mapping[str, Mapping[str, Path]]) -> list[str]:
     return problems
 
 
-def _planned(file: Path) -> PlannedFile:
+def _plan_file(file: Path) -> PlannedFile:
     content = base64.b64encode(file.read_bytes()).decode()
     return PlannedFile(base64=content, executable=bool(file.stat().st_mode & 0o100))

@@ -112,7 +112,7 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
     try:
         described = _Described.model_validate_json(known.read_bytes())
     except (OSError, ValueError):
-        described = _described(path, parameters)
+        described = _describe_in_sandbox(path, parameters)
         with contextlib.suppress(OSError):  # without a cache of ours, loading runs again
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, described.model_dump(mode="json"))
@@ -138,7 +138,7 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
     )
 
 
-def _described(path: Path, parameters: str) -> _Described:
+def _describe_in_sandbox(path: Path, parameters: str) -> _Described:
     """Let the sandbox describe a topology.
 
     Raises: SpecError if the sandbox writes no description.

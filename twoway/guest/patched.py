@@ -64,7 +64,7 @@ def build_patched(base: Path, patch: Path, folder: Path, recipe: Recipe, steps: 
             call([*words, str(base / "source"), "--dry-run"])
         except BuildError as error:
             raise UsageError(
-                f"{patch}: does not apply to {base / 'source'}: {_why(str(error))}",
+                f"{patch}: does not apply to {base / 'source'}: {_refusal(str(error))}",
                 "files that no guest compiles are not there",
             ) from error
         folder.mkdir(parents=True)
@@ -83,7 +83,7 @@ def build_patched(base: Path, patch: Path, folder: Path, recipe: Recipe, steps: 
             raise
 
 
-def _why(said: str) -> str:
+def _refusal(said: str) -> str:
     """Return the first line of patch(1) that gives a reason, and the file."""
     lines = said.splitlines()
     number, line = next(

@@ -19,7 +19,7 @@ Measured = dict[str, Metric]
 def compute(analysis: Analysis) -> Metrics:
     """Compute all of metrics.json but the revision of the analysis."""
     manifest = analysis.run.manifest
-    metrics = _with_errors(_measured(analysis), analysis)
+    metrics = _with_errors(_measure_places(analysis), analysis)
     every, _ = with_derived(metrics, manifest.experiment.metrics, manifest.point)
     return Metrics(
         experiment=manifest.experiment.id,
@@ -57,7 +57,7 @@ def compute_one(analysis: Analysis, name: str) -> Metric | None:
     return None
 
 
-def _measured(analysis: Analysis) -> Measured:
+def _measure_places(analysis: Analysis) -> Measured:
     found: Measured = {}
     for scope, suffix, measured_on in _places(analysis):
         for estimator in of_scope(scope):

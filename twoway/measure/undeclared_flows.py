@@ -67,9 +67,9 @@ def found_flows(run: Run, unfinished: Packets) -> tuple[FoundFlow, ...]:
     measures: Measures = {}
     for a, b in combinations(taps, 2):
         if any({a, b} == {*between[flow]} and _is_tcp(run, flow) for flow in between):
-            measures |= _measured(run, taps[a].name, taps[b].name)
+            measures |= _measure_connections(run, taps[a].name, taps[b].name)
     described = [
-        _described(run, flow, (taps[first], taps[second]), measures, unfinished)
+        _describe_flow(run, flow, (taps[first], taps[second]), measures, unfinished)
         for flow, (first, second) in between.items()
     ]
     described.sort(key=lambda each: -(each.forward.packets + each.backward.packets))
@@ -80,7 +80,7 @@ def _is_tcp(run: Run, flow: int) -> bool:
     return bool(run.flows.rows["protocol"][flow] == TCP)
 
 
-def _measured(run: Run, a: str, b: str) -> Measures:
+def _measure_connections(run: Run, a: str, b: str) -> Measures:
     """Measure all TCP connections between two interfaces, by name and direction."""
     document = match(
         run.capture_file(a), run.capture_file(b), same_clock=True, flows=len(run.flows)
@@ -97,7 +97,7 @@ def _measured(run: Run, a: str, b: str) -> Measures:
     }
 
 
-def _described(
+def _describe_flow(
     run: Run, flow: int, taps: tuple[Interface, Interface], measures: Measures, unfinished: Packets
 ) -> FoundFlow:
     """Describe a flow.

@@ -95,9 +95,9 @@ def _modules(point: Point, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
                 parameters.setdefault(control.variants, set()).add(getattr(flow, control.field))
     for module, parameters in sorted(variants.items()):
         values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
-        yield LoadModule(module=module, parameters=values | _written(point, module))
+        yield LoadModule(module=module, parameters=values | _own_values(point, module))
     for own in point.own_modules:
-        given = _written(point, own.name)
+        given = _own_values(point, own.name)
         yield LoadModule(module=own.name, parameters=given, sources=dict(own.sources))
 
 
@@ -105,10 +105,10 @@ def _parameters(point: Point) -> Iterable[SetParameters]:
     """Set the parameters of controls that are part of the kernel."""
     for name, given in point.experiment.parameters.items():
         if parameters_in_kernel(name) and given:
-            yield SetParameters(module=name, parameters=_written(point, name))
+            yield SetParameters(module=name, parameters=_own_values(point, name))
 
 
-def _written(point: Point, module: str) -> dict[str, str]:
+def _own_values(point: Point, module: str) -> dict[str, str]:
     """Write the values of a module's parameters that the experiment gives."""
     given = point.experiment.parameters.get(module, {})
     return {name: str(value) for name, value in given.items()}
@@ -175,7 +175,7 @@ def _forwarding(graph: Graph, node: str) -> Iterable[Check]:
 def _ip_setup(point: Point, node: str, ip: IpVersion) -> Check:
     """Set one node's addresses, neighbours and routes, with IPv4 also its links; read them back."""
     stack, graph = point.experiment.stack_of(node), point.graph
-    lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
+    lines, links, neighbours = _own_commands(graph, node, ip), list[Readback](), list[Readback]()
     for interface in graph.interfaces_of(node):
         if ip == 4:
             length = point.experiment.settings_of(node).txqueuelen
@@ -238,7 +238,7 @@ def _accepts_with(point: Point, node: str) -> str | None:
     return "dctcp" if point.experiment.stack_of(node).ecn and marked else None
 
 
-def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
+def _own_commands(graph: Graph, node: str, ip: IpVersion) -> list[str]:
     """Build the commands that a node runs itself, except for a host's default route."""
     host = node in graph.hosts
     return [

@@ -201,7 +201,7 @@ def make_card(
         for place in dict.fromkeys((*places, *_failed_places(row, failed))):
             by_control = places.get(place, {})
             why = {
-                each: without.get(each, {}).get(row) or _why(row, each, place, failed)
+                each: without.get(each, {}).get(row) or _find_reason(row, each, place, failed)
                 for each in columns
             }
             for shown in asked.shows:
@@ -303,10 +303,10 @@ def _places(results: Iterable[Result]) -> dict[str, dict[str, list[Result]]]:
 
 def _place(result: Result) -> str:
     """Return the name of a run's point without its control and seed."""
-    return _named((axis, label(value)) for axis, value in result.point.items())
+    return _axes((axis, label(value)) for axis, value in result.point.items())
 
 
-def _named(axes: Iterable[tuple[str, str]]) -> str:
+def _axes(axes: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{axis} {value}" for axis, value in axes if axis not in (AXIS, SEED))
 
 
@@ -314,10 +314,10 @@ def _failed_places(row: str, failed: Iterable[str]) -> list[str]:
     """List the places of a row at which a point has no run."""
     points = (name.partition("@")[2] for name in failed if name.startswith(f"{row}@"))
     axes = ([axis.partition("=") for axis in point.split(",")] for point in points)
-    return list(dict.fromkeys(_named((axis, value) for axis, _, value in each) for each in axes))
+    return list(dict.fromkeys(_axes((axis, value) for axis, _, value in each) for each in axes))
 
 
-def _why(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
+def _find_reason(row: str, control: str, place: str, failed: Mapping[str, str]) -> str:
     """Find the reason why a control has no run at a place."""
     points = place.replace(", ", ",").replace(" ", "=")
     for name, reason in failed.items():

@@ -120,11 +120,11 @@ def _pair(here: Line, other: Line, control: str, beside: str) -> CellPair:
         first=a,
         second=b,
         better=better,
-        beyond_chance=_apart(one, two) or _apart(two, one),
+        beyond_chance=_are_apart(one, two) or _are_apart(two, one),
     )
 
 
-def _apart(low: Cell, high: Cell) -> bool:
+def _are_apart(low: Cell, high: Cell) -> bool:
     """Tell whether all runs of one cell are below all of another, or one has no number."""
     return low.most is None or high.least is None or low.most < high.least
 

@@ -51,7 +51,7 @@ def _source(card: Card) -> list[str]:
     ]
 
 
-def _shown(cell: Cell) -> str:
+def _show_cell(cell: Cell) -> str:
     """Write a cell's number, with its range over the seeds, and "?" if it is doubted."""
     if cell.value is None:
         return "-"
@@ -66,7 +66,7 @@ def _table(card: Card, lines: Sequence[Line]) -> list[list[str]]:
     rows = [["situation", "metric", "better", *card.columns]]
     for line in lines:
         where = line.place(card.suite)
-        cells = [_shown(line.cells[column]) for column in card.columns]
+        cells = [_show_cell(line.cells[column]) for column in card.columns]
         rows.append([where, _metric(line), line.aim, *cells])
     return rows
 
@@ -92,7 +92,7 @@ def _mail(card: Card, lines: Sequence[Line]) -> str:
         for line in of_place:
             text.append(f"  {_metric(line)} ({line.aim} is better)")
             # NUL keeps a control and its number on one line.
-            cells = (f"{c}\0{_shown(line.cells[c])}" for c in card.columns)
+            cells = (f"{c}\0{_show_cell(line.cells[c])}" for c in card.columns)
             text.append(f"    {'; '.join(cells)}")
     return _folded(text)
 
@@ -144,7 +144,7 @@ def change_mail(before: Card, after: Card, title: str, last: Sequence[str]) -> s
             place = row, at, metric
             text.append(f"  {_metric(now[place])} ({now[place].aim} is better)")
             for each in of_metric:
-                values = [_shown(cards[place].cells[each.control]) for cards in (was, now)]
+                values = [_show_cell(cards[place].cells[each.control]) for cards in (was, now)]
                 verdict = {"first": ", worse", "second": ", better", None: ""}[each.better]
                 shown = f"{each.control}: {' -> '.join(values)}{verdict}"
                 text.append(f"    {shown}")

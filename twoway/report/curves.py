@@ -45,7 +45,7 @@ def pictures(experiment: Experiment) -> list[Figure]:
     if experiment.axes or without_captures(first):
         return over_points(experiment)
     with in_a_sentence(first, AnalysisError):
-        return [_named(figure, experiment.id) for figure in headline_figures(Analysis(first))]
+        return [_name_figure(figure, experiment.id) for figure in headline_figures(Analysis(first))]
 
 
 def over_points(experiment: Experiment) -> list[Figure]:
@@ -54,7 +54,7 @@ def over_points(experiment: Experiment) -> list[Figure]:
     return own + curves(experiment) if experiment.axes else []
 
 
-def _named(figure: Figure, name: str) -> Figure:
+def _name_figure(figure: Figure, name: str) -> Figure:
     return Figure(**{**vars(figure), "id": f"{name}-{figure.id}"})
 
 
@@ -82,7 +82,7 @@ _UNITS = {
     "s": "s",
     "us": "µs",
 }
-# The caption's words for the lines that `_said` returns.
+# The caption's words for the lines that `_values` returns.
 LEGEND = (
     "Lines with dots are measured, dashed ones computed for our parameters, crosses printed in the "
     "paper; a bar through a cross is the precision of the print, \u2264 and \u2265 are bounds."
@@ -98,8 +98,8 @@ def curves(experiment: Experiment) -> list[Figure]:
     families: dict[str, list[_Value]] = {}
     for result in experiment.results:
         for row in result.verdicts.rows:
-            families.setdefault(row.metric.partition(".")[0], []).extend(_said(result, row))
-    return _drawn(experiment, families, LEGEND)
+            families.setdefault(row.metric.partition(".")[0], []).extend(_values(result, row))
+    return _draw(experiment, families, LEGEND)
 
 
 def said_lines(
@@ -118,17 +118,17 @@ def said_lines(
     found: list[_Value] = []
     for wanted in metrics:
         for result in experiment.results:
-            found += _measured(result, wanted)
+            found += _measured_values(result, wanted)
             for row in result.verdicts.rows:
                 if wanted in (row.metric, row.metric.partition(".")[0]):
-                    found += _said(result, row)
+                    found += _values(result, row)
     if not found:
         return "", []
     label_y = with_unit(found[0].metric.partition(".")[0], found[0].unit)
     return label_y, list(_lines(experiment, axis, found, link))
 
 
-def _measured(result: Result, wanted: str) -> Iterable[_Value]:
+def _measured_values(result: Result, wanted: str) -> Iterable[_Value]:
     for metric, found in metrics_of(result.metrics, wanted).items():
         yield _Value(result, metric, found.unit, "measured", "marked", found.value)
 
@@ -150,7 +150,7 @@ def measured_curves(
                 _Value(result, metric, found.unit, "", "marked", found.value)
                 for metric, found in metrics_of(result.metrics, family).items()
             ]
-    return _drawn(experiment, families, "Each dot is a run.", link)
+    return _draw(experiment, families, "Each dot is a run.", link)
 
 
 def scatters(experiment: Experiment, link: Callable[[Result], str]) -> list[Figure]:
@@ -201,7 +201,7 @@ def _scatter(
     )
 
 
-def _drawn(
+def _draw(
     experiment: Experiment,
     families: Mapping[str, list[_Value]],
     caption: str,
@@ -303,7 +303,7 @@ def _spread(
     yield Line(name, xs, ys, "points", colour, links=links)
 
 
-def _said(result: Result, row: Row) -> Iterable[_Value]:
+def _values(result: Result, row: Row) -> Iterable[_Value]:
     """List a row's values: measured and expected."""
     yield _Value(result, row.metric, row.unit, "measured", "marked", row.measured)
     of = (result, row.metric, row.unit)

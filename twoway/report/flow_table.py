@@ -45,10 +45,10 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
     """List the results as lines: connections, UDP flows, programs, and the programs' flows."""
     lines = _connections(manifest.connections, metrics)
     if manifest.datagrams:
-        rows = [(each.name, *_of(each.name, metrics, _UDP)) for each in manifest.datagrams]
+        rows = [(each.name, *_cells(each.name, metrics, _UDP)) for each in manifest.datagrams]
         lines += align_columns([_UDP_TITLES, *rows])
     if manifest.programs:
-        rows = [(each.name, *_of(each.name, metrics, _PROGRAM)) for each in manifest.programs]
+        rows = [(each.name, *_cells(each.name, metrics, _PROGRAM)) for each in manifest.programs]
         lines += align_columns([_PROGRAM_TITLES, *rows])
     if metrics.found:
         titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
@@ -94,8 +94,8 @@ def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]], *, bars: bool = F
             (name, each, *_row(by_name[each], metrics))
             for each in shown_names(tuple(by_name.values()), metrics)
         ]
-        udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
-        programs += [(name, p.name, *_of(p.name, metrics, _PROGRAM)) for p in manifest.programs]
+        udp += [(name, d.name, *_cells(d.name, metrics, _UDP)) for d in manifest.datagrams]
+        programs += [(name, p.name, *_cells(p.name, metrics, _PROGRAM)) for p in manifest.programs]
     titles: Row = _TITLES
     if rows:
         titles, *rows = _without_empty([titles, *rows])
@@ -146,12 +146,12 @@ def _summarised(
 
 def _row(connection: Connection, metrics: Metrics) -> Row:
     """Format a connection's goodput, retransmissions, queue, round trips, and completion."""
-    (done,) = _of(connection.name, metrics, (COMPLETION_TIME,))
+    (done,) = _cells(connection.name, metrics, (COMPLETION_TIME,))
     return (
-        *_of(connection.name, metrics, (GOODPUT,)),
-        *_of(connection.name, metrics, (RETRANSMITTED,), scale=100),
-        *_of(connection.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
-        *_of(connection.name, metrics, _RTT),
+        *_cells(connection.name, metrics, (GOODPUT,)),
+        *_cells(connection.name, metrics, (RETRANSMITTED,), scale=100),
+        *_cells(connection.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
+        *_cells(connection.name, metrics, _RTT),
         "" if connection.transfer_bytes is None else NOT_DONE if done == "-" else done,
     )
 
@@ -167,7 +167,7 @@ def _directions(flow: FoundFlow) -> Iterable[Row]:
         yield f"{flow.protocol} {ends}", *sizes, *(_value(sent.metrics.get(d.name)) for d in _RTT)
 
 
-def _of(
+def _cells(
     name: str, metrics: Metrics, definitions: Sequence[Definition], scale: int = 1
 ) -> list[str]:
     """Format metrics of a flow or queue."""

@@ -105,12 +105,12 @@ def _newest(folder: Path, here: Manifest) -> Measured | None:
         except (AnalysisError, OSError, ValueError):  # partial, not measured, or of another version
             continue
         is_its = manifest.experiment.id == folder.name and is_current(metrics, manifest)
-        if is_its and _where(manifest) == _where(here) and metrics.sound:
+        if is_its and _environment(manifest) == _environment(here) and metrics.sound:
             return Measured(manifest, metrics)
     return None
 
 
-def _where(manifest: Manifest) -> tuple[str, str, str]:
+def _environment(manifest: Manifest) -> tuple[str, str, str]:
     return manifest.backend, manifest.clock_source, manifest.kernel.release
 
 

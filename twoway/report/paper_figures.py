@@ -142,7 +142,7 @@ def paper_figures(
         # In the order of the paper's file, then of the sweep.
         mine = [r for run in asked.runs for r in results if _is_of(r, run) and _is_at(r, asked)]
         shown = Experiment(asked.runs[0], tuple(mine))
-        drawn = _drawn(asked, shown, link, pictures) if mine else None
+        drawn = _draw_figure(asked, shown, link, pictures) if mine else None
         about = [claim for claim in claims([shown] if mine else []) if _is_about(asked, claim)]
         found.append(
             PaperFigure(
@@ -231,7 +231,7 @@ def _is_defined(result: Result, asked: Redrawn) -> bool:
     )
 
 
-def _drawn(
+def _draw_figure(
     asked: Redrawn, shown: Experiment, link: Link, pictures: dict[str, dict[str, Figure]]
 ) -> Figure | None:
     if asked.picture:
@@ -288,12 +288,12 @@ def _levels(asked: Redrawn, result: Result, figure: Figure) -> Iterator[Line]:
         if row.metric not in _levels_of(asked) or row.value is None:
             continue
         if isinstance(row, PredictionRow):
-            x = _across(figure, 2)
+            x = _spread(figure, 2)
             yield Line(f"{row.metric}, predicted", x, np.full(2, row.value), "dashed", _THEORY)
         elif isinstance(row, ClaimRow) and not row.against:
             who = "paper" if row.by == "paper" else "their simulator"
-            yield from _marked(
-                f"{row.metric}, {who}", _across(figure, _MARKS), row.value, row.tolerance or 0
+            yield from _draw_marks(
+                f"{row.metric}, {who}", _spread(figure, _MARKS), row.value, row.tolerance or 0
             )
 
 
@@ -303,19 +303,19 @@ def _read(name: str, readings: Sequence[Reading], figure: Figure) -> Iterator[Li
         (x, each.y, each.error)
         for each in readings
         if each.line == name
-        for x in (_across(figure, _MARKS) if each.x is None else [each.x])
+        for x in (_spread(figure, _MARKS) if each.x is None else [each.x])
     ]
     x, y, error = np.array(rows, float).T
-    return _marked(name, x, y, error)
+    return _draw_marks(name, x, y, error)
 
 
-def _across(figure: Figure, count: int) -> FloatArray:
+def _spread(figure: Figure, count: int) -> FloatArray:
     """Spread places over the width of a figure."""
     xs = np.concatenate([line.x for line in figure.lines])
     return np.linspace(xs.min(), xs.max(), count)
 
 
-def _marked(
+def _draw_marks(
     name: str, x: FloatArray, value: float | FloatArray, error: float | FloatArray
 ) -> Iterator[Line]:
     """Draw printed values as crosses, with their precision as bars through them."""

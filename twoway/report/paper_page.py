@@ -73,10 +73,10 @@ class Section:
         if unsound:
             return f"not to be believed: a fidelity check of {unsound[0].id} fails"
         words = [
-            *_counted("prediction", (said.row.verdict for said in self.predictions)),
-            *_counted(TESTBED_CHECK, (said.row.verdict for said in self.testbed_checks)),
-            *_counted("claim", (claim.verdict for claim in self.claims)),
-            *_counted("finding", (said.row.verdict for said in self.findings)),
+            *_count_verdicts("prediction", (said.row.verdict for said in self.predictions)),
+            *_count_verdicts(TESTBED_CHECK, (said.row.verdict for said in self.testbed_checks)),
+            *_count_verdicts("claim", (claim.verdict for claim in self.claims)),
+            *_count_verdicts("finding", (said.row.verdict for said in self.findings)),
         ]
         return "; ".join(words) or "measured"
 
@@ -178,12 +178,12 @@ class Paper:
     @property
     def kept(self) -> int:
         """The number of predictions that hold."""
-        return _kept(self.predictions)
+        return _count_kept(self.predictions)
 
     @property
     def checks_kept(self) -> int:
         """The number of predictions of the testbed that hold."""
-        return _kept(self.testbed_checks)
+        return _count_kept(self.testbed_checks)
 
     @property
     def sharpness(self) -> Sharpness:
@@ -196,11 +196,11 @@ class Paper:
         return [said for said in self.predictions if said.row.verdict is Verdict.CONTRADICTED]
 
 
-def _counted(what: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
+def _count_verdicts(what: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
     """Count verdicts, in words."""
     for verdict, count in Counter(verdicts).items():
         yield f"{count} {what}{'s' if count > 1 else ''}: {verdict.value}"
 
 
-def _kept(predicted: Iterable[Said[PredictionRow]]) -> int:
+def _count_kept(predicted: Iterable[Said[PredictionRow]]) -> int:
     return sum(said.row.verdict is Verdict.PASS for said in predicted)

@@ -69,10 +69,10 @@ def summarise_runs(runs: Sequence[Metrics]) -> dict[str, Metrics]:
         name: spread(each.metrics[name].value for each in runs if name in each.metrics)
         for name in runs[0].metrics
     }
-    return {word: _chosen(runs[0], found, field) for field, word in QUANTILES.items()}
+    return {word: _choose_field(runs[0], found, field) for field, word in QUANTILES.items()}
 
 
-def _chosen(run: Metrics, spreads: Mapping[str, Spread | None], field: str) -> Metrics:
+def _choose_field(run: Metrics, spreads: Mapping[str, Spread | None], field: str) -> Metrics:
     metrics = {
         name: metric.model_copy(update={"value": getattr(spreads[name], field, None)})
         for name, metric in run.metrics.items()
@@ -87,10 +87,10 @@ def statements(results: Iterable[Result]) -> Iterator[Over]:
             for rows in zip(*(each.verdicts.rows for each in runs), strict=False):
                 words = write_held([row.verdict for row in rows])
                 holds = all(row.verdict in _HOLDS for row in rows)
-                yield Over(point, _said(rows[0]), words, holds)
+                yield Over(point, _row_words(rows[0]), words, holds)
 
 
-def _said(row: Row) -> str:
+def _row_words(row: Row) -> str:
     return f"{row.metric} {in_words(row)}"
 
 

@@ -22,7 +22,7 @@ def thumbnail(figure: Figure) -> Markup:
     shapes = "".join(
         f'<path d="{path}" {look}/>'
         for line in lines
-        for path, look in _drawn(line, _on(across, line.x), _on(up, line.y), _tops(line, up))
+        for path, look in _draw(line, _on(across, line.x), _on(up, line.y), _tops(line, up))
     )
     return Markup(  # noqa: S704 - numbers and the palette's colours alone
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="presentation">{shapes}</svg>'
@@ -62,7 +62,7 @@ def _tops(line: Line, up: tuple[float, float]) -> FloatArray:
     return _on(up, line.highest())
 
 
-def _drawn(line: Line, x: FloatArray, y: FloatArray, top: FloatArray) -> Iterator[tuple[str, str]]:
+def _draw(line: Line, x: FloatArray, y: FloatArray, top: FloatArray) -> Iterator[tuple[str, str]]:
     """Yield the figure's paths, each with its style."""
     colour = COLOURS[line.colour % len(COLOURS)]
     ink = "currentColor" if colour == "#000000" else colour

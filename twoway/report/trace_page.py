@@ -76,7 +76,7 @@ def _figures(moments: Sequence[Any]) -> Iterator[Figure]:
     )
 
 
-def _of(name: str) -> Any:
+def _field_of_socket(name: str) -> Any:
     return lambda moment: (moment.socket or {}).get(name)
 
 
@@ -87,9 +87,9 @@ _PACKETS: tuple[_Quantity, ...] = (
     ("acknowledged", lambda m: m.ack if m.kind == "ack" and m.socket else None, "steps"),
 )
 _WINDOWS: tuple[_Quantity, ...] = (
-    ("window", _of("cwnd"), "steps"),
-    ("in flight", _of("in_flight"), "points"),
-    ("threshold", _of("ssthresh"), "dashed"),
+    ("window", _field_of_socket("cwnd"), "steps"),
+    ("in flight", _field_of_socket("in_flight"), "points"),
+    ("threshold", _field_of_socket("ssthresh"), "dashed"),
 )
 
 

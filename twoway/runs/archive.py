@@ -124,7 +124,7 @@ def unpack_runs(packed: BinaryIO, results: Path, *, pages: bool = False) -> list
                     if len(folders) > _MOST_FOLDERS:
                         raise ArchiveError(f"archive of runs: more than {_MOST_FOLDERS} folders")
                     _extract(archive, member, aside)
-            runs = _checked(aside)
+            runs = _check_unpacked(aside)
         except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
             raise ArchiveError(f"not a whole archive of runs: {error}") from error
         for run in runs:
@@ -166,7 +166,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
         raise ArchiveError(f"archive of runs: {member.name:.200}: its name occurs twice") from error
 
 
-def _checked(aside: Path) -> list[str]:
+def _check_unpacked(aside: Path) -> list[str]:
     """Check all files of an unpacked archive; return its runs."""
     try:
         lines = (aside / _SUMS).read_text("utf-8").splitlines()

@@ -96,7 +96,7 @@ def run_experiment(
         raise told from error
     finally:
         lock.close()
-    finished = _shown(running, name)
+    finished = _name_folder(running, name)
     _point_latest(results, finished)
     chown_like_parent(finished)
     chown_like_parent(results / "latest")
@@ -247,7 +247,7 @@ def new_folder(parent: Path) -> tuple[Path, BinaryIO]:
         return folder.rename(parent / f".running-{stamp}"), lock
 
 
-def _shown(running: Path, name: str) -> Path:
+def _name_folder(running: Path, name: str) -> Path:
     """Give a run's folder its name, and its parent's rights."""
     opened = os.open(running, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -279,7 +279,7 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
             remove_folder(running)
         return error
     (running / LOCK).unlink(missing_ok=True)
-    kept = _shown(running, running.name.removeprefix(".running-") + ".partial")
+    kept = _name_folder(running, running.name.removeprefix(".running-") + ".partial")
     chown_like_parent(kept)
     if isinstance(error, OSError):
         return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")

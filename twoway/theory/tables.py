@@ -28,7 +28,7 @@ def look_up(theory: str, parameters: Mapping[str, Any]) -> Values | None:
 def write(theory: str, rows: Iterable[tuple[str, Mapping[str, Any], Values]]) -> Path:
     """Write a theory's table: the point, its parameters and its values, one line each."""
     lines = [
-        json.dumps({"point": point, "parameters": parameters, "values": _rounded(values)})
+        json.dumps({"point": point, "parameters": parameters, "values": _round_values(values)})
         for point, parameters, values in rows
     ]
     path = path_of(theory)
@@ -37,7 +37,7 @@ def write(theory: str, rows: Iterable[tuple[str, Mapping[str, Any], Values]]) ->
     return path
 
 
-def _rounded(values: Values) -> Values:
+def _round_values(values: Values) -> Values:
     return {name: float(f"{value:.{DIGITS}g}") for name, value in sorted(values.items())}
 
 

@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--what",
         choices=[*NAMES, *FIGURES],
         metavar="PICTURE",
-        help=f"{_listed(NAMES)} (default: {next(iter(NAMES))}). "
-        f"Of two captures {_listed(FIGURES)} (default: {next(iter(FIGURES))})",
+        help=f"{_list_pictures(NAMES)} (default: {next(iter(NAMES))}). "
+        f"Of two captures {_list_pictures(FIGURES)} (default: {next(iter(FIGURES))})",
     )
     parser.add_argument(
         "--flow",
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _listed(names: dict[str, str]) -> str:
+def _list_pictures(names: dict[str, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in names.items())
 
 

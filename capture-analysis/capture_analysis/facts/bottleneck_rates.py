@@ -57,7 +57,7 @@ def bottleneck_rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
     found = choice.choose_best(
         facts,
         {
-            RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
+            RateSource.DATA: _own_modes(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
             RateSource.LINK_DATA: _of_link(data, bits, head, 1, shortest_ns=0),
         },
         behind,
@@ -201,7 +201,7 @@ class _Choice:
         return replace(facts, rate_bit=rate_bit, rate_source=source, rate_evidence=evidence)
 
 
-def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
+def _own_modes(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
     """Find the modes of the gaps between each direction's own packets."""
     return modes(view.direction, bits, view["gap_ns"], len(facts), peak, _in_trains(view))
 
@@ -212,7 +212,7 @@ def _by_acks(acks: View, bits: FloatArray, facts: Facts) -> Modes:
     If data left much closer together than its ACKs came at the mode, the path made this pace, and
     no application.
     """
-    found = _own(acks, bits, facts, _PEAK)
+    found = _own_modes(acks, bits, facts, _PEAK)
     gap_ns = acks["gap_ns"]
     sent_ns = acks["time_ns"] - acks["rtt_ns"]
     timed = (acks["rtt_ns"] >= 0) & (gap_ns > 0) & (bits > 0)

@@ -104,7 +104,7 @@ class Block:
     @cached_property
     def is_ack(self) -> BoolArray:
         """Shape (n,): True for a pure ACK of any kind."""
-        return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
+        return _mark_kinds(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
 
     @cached_property
     def is_data(self) -> BoolArray:
@@ -112,7 +112,7 @@ class Block:
 
         The payload may be new, sent again, late or a probe.
         """
-        return _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
+        return _mark_kinds(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
 
     @cached_property
     def direction(self) -> NDArray[np.uint32]:
@@ -189,7 +189,7 @@ class Block:
         return close
 
 
-def _between(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
+def _mark_kinds(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
     """Mark the kinds within a range.
 
     Kinds are u1, so kinds below the range wrap around.

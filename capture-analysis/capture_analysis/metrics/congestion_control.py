@@ -220,7 +220,7 @@ class Slots:
         found[0] = key
         for number, column in columns.items():
             found[number] = column[rows]
-        self._parts.append(_merged(found))
+        self._parts.append(_merge_columns(found))
         self._whole = None
 
     def merge(self, other: Self) -> None:
@@ -232,7 +232,7 @@ class Slots:
         """Return the slots of a direction, shape (7, n), numbered from its first data."""
         if self._whole is None:
             whole = np.concatenate([np.zeros((7, 0), dtype=np.int64), *self._parts], axis=1)
-            self._whole = _merged(whole[:, np.argsort(whole[0], kind="stable")])
+            self._whole = _merge_columns(whole[:, np.argsort(whole[0], kind="stable")])
             self._parts = [self._whole]
         ends = [direction * _SLOTS, (direction + 1) * _SLOTS]
         first, last = np.searchsorted(self._whole[0], ends)
@@ -241,7 +241,7 @@ class Slots:
         return found
 
 
-def _merged(rows: IntArray) -> IntArray:
+def _merge_columns(rows: IntArray) -> IntArray:
     """Combine neighbouring columns of one key."""
     if not rows.shape[1]:
         return rows

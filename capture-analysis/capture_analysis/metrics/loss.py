@@ -142,7 +142,7 @@ class Recoveries(FromOne):
         clusters = congestion_epochs(time_ns, direction, self._longest_ns)
         return {
             RECOVERIES: len(clusters.drops),
-            RECOVERY_SYNCHRONISATION: _together(clusters, direction, len(tally.directions())),
+            RECOVERY_SYNCHRONISATION: _joint_share(clusters, direction, len(tally.directions())),
         }
 
 
@@ -246,11 +246,11 @@ class Loss(FromPair):
             ALTERNATING_VICTIMS: (
                 "fewer than two epochs" if np.isnan(alternating) else alternating
             ),
-            LOSS_SYNCHRONISATION: _together(epochs, direction, carrying),
+            LOSS_SYNCHRONISATION: _joint_share(epochs, direction, carrying),
         }
 
 
-def _together(epochs: CongestionEpochs, direction: IntArray, carrying: int) -> float | str:
+def _joint_share(epochs: CongestionEpochs, direction: IntArray, carrying: int) -> float | str:
     """Compute the mean over epochs of the share of the other directions that lose, too.
 
     Args:

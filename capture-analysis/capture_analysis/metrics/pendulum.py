@@ -173,7 +173,7 @@ class Pendulum(FromPair):
         for kept, levels in zip(self._parts, step.levels, strict=True):
             if levels is not None:
                 kept.append(levels)
-        first, second = (_joined(kept) for kept in self._parts)
+        first, second = (_join_levels(kept) for kept in self._parts)
         if first is None or second is None:
             return
         start = max(int(first.time_ns[0]), int(second.time_ns[0]))
@@ -182,10 +182,10 @@ class Pendulum(FromPair):
             self._add(first, second, start, stop)
         for kept, levels in zip(self._parts, (first, second), strict=True):
             begin = max(stop, int(levels.time_ns[0]))
-            kept[:] = [_between(levels, begin, levels.until_ns)] if levels.until_ns > begin else []
+            kept[:] = [_cut(levels, begin, levels.until_ns)] if levels.until_ns > begin else []
 
     def _add(self, first: Levels, second: Levels, start: int, stop: int) -> None:
-        first, second = _between(first, start, stop), _between(second, start, stop)
+        first, second = _cut(first, start, stop), _cut(second, start, stop)
         self._add_busy(first, second, stop)
         dx, dy = first.duration_ns, second.duration_ns
         x, y = first.packets, second.packets
@@ -222,7 +222,7 @@ class Pendulum(FromPair):
         }
 
 
-def _between(levels: Levels, start: int, stop: int) -> Levels:
+def _cut(levels: Levels, start: int, stop: int) -> Levels:
     """Cut a step function to the part between two times within its span."""
     first = int(np.searchsorted(levels.time_ns, start, side="right")) - 1
     last = int(np.searchsorted(levels.time_ns, stop))
@@ -246,7 +246,7 @@ def _correlation(sums: FloatArray) -> float | str:
     return float((xy / total - x * y / total**2) / np.sqrt(spread))
 
 
-def _joined(parts: list[Levels]) -> Levels | None:
+def _join_levels(parts: list[Levels]) -> Levels | None:
     if not parts:
         return None
     return Levels(

@@ -99,16 +99,16 @@ class Connections:
         payload = self.numbers("payload")
         return np.lexsort((-payload, -waited, self.fine, ~failed))
 
-    def _seen(self, bit: Life, end: IntArray | int = 0) -> BoolArray:
+    def _has(self, bit: Life, end: IntArray | int = 0) -> BoolArray:
         found: BoolArray = (self._life[:, lives.SEEN] >> end & bit) != 0
         return found
 
     def _clients_end(self) -> IntArray:
         rows = self._flows.rows
         unasked = rows["source_port"] < rows["destination_port"]
-        answered = self._seen(Life.ANSWERED)
+        answered = self._has(Life.ANSWERED)
         unasked = np.where(answered, self._flows.syns_seen()[:, 0], unasked)
-        return np.where(self._seen(Life.SYN), False, unasked).astype(np.int64)
+        return np.where(self._has(Life.SYN), False, unasked).astype(np.int64)
 
     def _ends_of(self, flows: FlowTable) -> dict[str, Column]:
         rows, swapped = flows.rows, self.client_end == 1
@@ -132,7 +132,7 @@ class Connections:
         payload = tally.new_payload.values_of(directions).reshape(-1, 2).sum(axis=1)
         syns = tally.syns.values_of(directions).reshape(-1, 2)
         again = kinds[:, :, Kind.RETRANSMISSION].sum(axis=1) + np.maximum(syns - 1, 0).sum(axis=1)
-        resets = self._seen(Life.RST).astype(float) + self._seen(Life.RST, 1)
+        resets = self._has(Life.RST).astype(float) + self._has(Life.RST, 1)
         return {
             "packets": kinds.sum(axis=(1, 2)).astype(float),
             "payload": payload.astype(float),
@@ -146,8 +146,8 @@ class Connections:
         asked, answered = (
             life[:, lives.DATA][at, end] for end in (self.client_end, 1 - self.client_end)
         )
-        data = self._seen(Life.DATA, self.client_end), self._seen(Life.DATA, 1 - self.client_end)
-        connected = self._seen(Life.SYN) & self._seen(Life.CONNECTED)
+        data = self._has(Life.DATA, self.client_end), self._has(Life.DATA, 1 - self.client_end)
+        connected = self._has(Life.SYN) & self._has(Life.CONNECTED)
         connected_ns = life[:, lives.SYN] + life[:, lives.CONNECT]
         from_ns = np.where(data[0] & (asked <= answered), asked, connected_ns)
         passes = life[:, lives.TIME].any()
@@ -169,7 +169,7 @@ class Connections:
         at, each = np.arange(len(self)), self._life[:, columns]
         server, client = each[at, 1 - self.client_end], each[at, self.client_end]
         # Without any data no end was asked.
-        idle = ~(self._seen(Life.DATA) | self._seen(Life.DATA, 1))
+        idle = ~(self._has(Life.DATA) | self._has(Life.DATA, 1))
         client = np.where(idle, np.maximum(server, client), client)
         server = np.where(idle, 0, server)
         return np.column_stack([each[:, 2], server, each[:, 3:], client])
@@ -186,8 +186,8 @@ class Connections:
         }
 
     def _endings(self) -> list[BoolArray]:
-        resets = [self._seen(Life.RST, end) for end in (self.client_end, 1 - self.client_end)]
-        closed = [self._seen(Life.FIN, end) for end in (0, 1)]
+        resets = [self._has(Life.RST, end) for end in (self.client_end, 1 - self.client_end)]
+        closed = [self._has(Life.FIN, end) for end in (0, 1)]
         return [
             *lives.failed_connects(self._life[:, lives.SEEN]),
             *resets,
@@ -198,8 +198,8 @@ class Connections:
     def _troubles(self) -> list[BoolArray]:
         longest = self._by_wait(lives.LONGEST)[:, :-1]
         kind = np.where(longest.any(axis=1), longest.argmax(axis=1), -1)
-        owed = self._seen(Life.DATA, self.client_end)
-        owed &= self._seen(Life.LAST) != (self.client_end == 0)
+        owed = self._has(Life.DATA, self.client_end)
+        owed &= self._has(Life.LAST) != (self.client_end == 0)
         reset = self.numbers("resets") > 0
         # The other direction, or times, would name the cause.
         unknown = (kind > 0) & lives.one_sided(self._life[:, lives.SEEN])

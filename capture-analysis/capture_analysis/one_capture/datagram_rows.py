@@ -53,7 +53,7 @@ def _row(flow: Mapping[str, Any], metrics: Mapping[str, Any], direction: str) ->
         cell("udp_rate"),
         cell("udp_packet_rate"),
         cell("udp_gap"),
-        _what(metrics),
+        _protocol(metrics),
         "-" if lost is None else f"{lost} ({100 * share:.3g} %)",
         cell("rtp_jitter"),
         cell("spin_rtt"),
@@ -61,7 +61,7 @@ def _row(flow: Mapping[str, Any], metrics: Mapping[str, Any], direction: str) ->
     )
 
 
-def _what(metrics: Mapping[str, Any]) -> str:
+def _protocol(metrics: Mapping[str, Any]) -> str:
     version, clock = (metrics[name]["value"] for name in ("quic_version", "rtp_clock"))
     if version:
         return f"QUIC {_VERSIONS.get(version, hex(version))}"

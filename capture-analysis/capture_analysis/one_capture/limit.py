@@ -179,7 +179,7 @@ def _longest_wait(values: Numbers, causes: Causes) -> Limit:
         why = _reason(values, causes)
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
     cause, what = causes[longest]
-    if cause in _HIDES_A_QUEUE and not _seen(values):
+    if cause in _HIDES_A_QUEUE and not _shows_full_link(values):
         adds = queueing(values).startswith("The queue")
         why = _NO_RATE_SEEN if adds else _NO_QUEUE_SEEN
         return Limit(CANNOT_TELL, None, f"It cannot be told: {why}.{_least(values)}")
@@ -193,7 +193,7 @@ def _reason(values: Numbers, causes: Causes) -> str:
     return AT_ONCE if values.get("data_time") == 0 and why != ONE_TIME else why
 
 
-def _seen(values: Numbers) -> bool:
+def _shows_full_link(values: Numbers) -> bool:
     """Tell whether a full link would show: by its rate, or by the queue.
 
     On a LAN a queue may be shorter than a tick of time stamps, or before the tap.

@@ -21,7 +21,7 @@ def receiver_sentence(values: Numbers) -> str:
     Args:
         values: the direction's metrics by name; a text, or None, for an undefined one.
     """
-    if not _seen(values):
+    if not _is_seen(values):
         return ""
     said = [sentence for _, sentence in _findings(values)]
     return f"Seen at the receiver: {'; '.join(said) or _NONE}."
@@ -30,17 +30,17 @@ def receiver_sentence(values: Numbers) -> str:
 def receiver_words(values: Numbers) -> str:
     """Describe the receiver in a table: "lost 12, delayed 40%"; NOTHING, or "-" if not near it."""
     words = [word for word, _ in _findings(values)]
-    return (", ".join(words) or NOTHING) if _seen(values) else "-"
+    return (", ".join(words) or NOTHING) if _is_seen(values) else "-"
 
 
-def _seen(values: Numbers) -> bool:
+def _is_seen(values: Numbers) -> bool:
     return isinstance(values.get("repaired_segments"), int | float)
 
 
 def _findings(values: Numbers) -> Iterator[tuple[str, str]]:
-    lost, overtaken = _of(values, "repaired_segments"), _of(values, "reordered_segments")
-    delayed, shut = _of(values, "acks_delayed"), _of(values, "window_shut")
-    reads = _of(values, "application_reads")
+    lost, overtaken = _number(values, "repaired_segments"), _number(values, "reordered_segments")
+    delayed, shut = _number(values, "acks_delayed"), _number(values, "window_shut")
+    reads = _number(values, "application_reads")
     if lost:
         yield f"lost {lost:.0f}", f"{_count(lost)} lost before the tap and sent again"
     if overtaken:
@@ -56,6 +56,6 @@ def _count(segments: float) -> str:
     return f"{segments:,.0f} {'segment was' if segments == 1 else 'segments were'}"
 
 
-def _of(values: Numbers, name: str) -> float:
+def _number(values: Numbers, name: str) -> float:
     found = values.get(name)
     return float(found) if isinstance(found, int | float) else 0.0

@@ -115,7 +115,7 @@ def _written_whole(folder: Path) -> Iterator[Path]:
             aside = Path(scratch) / "report"
             aside.mkdir()
             yield aside
-            _put(aside, folder)
+            _move_folder(aside, folder)
     except OSError as error:
         raise AnalysisError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
@@ -136,7 +136,7 @@ def _refuse(paths: Sequence[Path], folder: Path) -> None:
         )
 
 
-def _put(aside: Path, folder: Path) -> None:
+def _move_folder(aside: Path, folder: Path) -> None:
     """Move a finished folder to its place, and delete an older one there."""
     if folder.exists():
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as old:

@@ -126,10 +126,10 @@ def sums(connections: Connections) -> list[tuple[str, list[dict[str, Any]]]]:
         (name, connections.words(name).all, connections.words(name).number)
         for name in ("server", "client")
     ]
-    return [(name, _summed(connections, names, number)) for name, names, number in by]
+    return [(name, _sum_groups(connections, names, number)) for name, names, number in by]
 
 
-def _summed(connections: Connections, names: Sequence[str], number: IntArray) -> list[Any]:
+def _sum_groups(connections: Connections, names: Sequence[str], number: IntArray) -> list[Any]:
     trouble = np.bincount(number, weights=~connections.fine, minlength=len(names))
     count = np.bincount(number, minlength=len(names))
     order = np.lexsort((-count, -trouble))

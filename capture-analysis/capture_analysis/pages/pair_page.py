@@ -41,7 +41,7 @@ def write_pair_page(
         note: a sentence on packets that the pictures omit.
         command: the command line, for quoting.
     """
-    described = _described(document)
+    described = _describe_directions(document)
     first, *others = _verdicts(described)
     page_template.write(
         path,
@@ -83,7 +83,7 @@ def _ends(flow: Mapping[str, Any], direction: str) -> tuple[str, str]:
     return ends if direction == "forward" else ends[::-1]
 
 
-def _described(document: Mapping[str, Any]) -> list[_Described]:
+def _describe_directions(document: Mapping[str, Any]) -> list[_Described]:
     return [
         _Described(
             flow["id"],

@@ -12,7 +12,7 @@ _COUNTER_SHIFT, _COUNTER, _OFFER, _ANSWERS = 6, 7, 7, (2, 3, 4, 6)
 _FIRST_COUNT = 5  # RFC 9768, 3.2.2.1
 
 
-def _counted(direction: Direction) -> tuple[IntArray, FloatArray] | None:
+def _count_marks(direction: Direction) -> tuple[IntArray, FloatArray] | None:
     """Return the ACKs with AccECN's counter, and the CE packets told so far; None without it."""
     packets = direction.packets
     counter = packets.flags >> _COUNTER_SHIFT & _COUNTER
@@ -38,7 +38,7 @@ def marks(direction: Direction) -> Figure:
     echoed = direction.select_acks() & (packets.flags & _ECE != 0)
     each = [_each(marked), _each(echoed & (packets.flags & FLAG_SYN == 0))]
     told = "ACKs with ECE"
-    if counted := _counted(direction):
+    if counted := _count_marks(direction):
         each[1], told = counted, "CE counted by AccECN's ACKs"
     lines = [
         Line(name, direction.seconds(rows), count, "steps", 2 * colour)

@@ -149,7 +149,7 @@ def select(
         first, packets, tracked = kept[number // 2]
         kept_part = Direction("", number % 2, origin_ns or 0, packets, tracked)
         direction = replace(
-            _described(kept_part, flows, facts, number), begins_ns=overviews[number].begins_ns()
+            _describe(kept_part, flows, facts, number), begins_ns=overviews[number].begins_ns()
         )
         total = keepers[number // 2].total
         found = events.groups(number, flows)
@@ -157,19 +157,19 @@ def select(
     return selected
 
 
-def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int) -> Direction:
+def _describe(direction: Direction, flows: FlowTable, facts: Facts, number: int) -> Direction:
     return replace(
         direction,
         name=flows.label(*divmod(number, 2)),
         window_shift=None if facts.window_shift[number] < 0 else int(facts.window_shift[number]),
         segment_bytes=int(facts.segment_bytes[number]),
-        data_service_ns=_known(facts.data_service_ns[number]),
-        ack_service_ns=_known(facts.ack_service_ns[number]),
-        bound=_known(bound_factor(number, facts)) if facts.header_bytes[number] else None,
+        data_service_ns=_positive(facts.data_service_ns[number]),
+        ack_service_ns=_positive(facts.ack_service_ns[number]),
+        bound=_positive(bound_factor(number, facts)) if facts.header_bytes[number] else None,
     )
 
 
-def _known(value: float) -> float | None:
+def _positive(value: float) -> float | None:
     return float(value) if np.isfinite(value) and value > 0 else None
 
 

@@ -39,14 +39,14 @@ def thin_line(
     column = _dot(line.x, columns, log=log_x)
     if line.style in ("points", "crosses", "letters"):
         dot = column * rows + _dot(line.y, rows, log=log_y)
-        return _taken(line, np.sort(np.unique(dot, return_index=True)[1]))
+        return _take_points(line, np.sort(np.unique(dot, return_index=True)[1]))
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     if line.style == "spans" and line.top is not None:
         low, high = np.minimum.reduceat(line.y, starts), np.maximum.reduceat(line.top, starts)
         return Line(line.name, line.x[starts], low, "spans", line.colour, top=high)
     ends = np.append(starts[1:], len(column)) - 1
     order = np.lexsort((line.y, column))
-    return _taken(line, np.unique(np.concatenate((starts, ends, order[starts], order[ends]))))
+    return _take_points(line, np.unique(np.concatenate((starts, ends, order[starts], order[ends]))))
 
 
 def _dot(values: FloatArray, dots: int, *, log: bool) -> IntArray:
@@ -58,5 +58,5 @@ def _dot(values: FloatArray, dots: int, *, log: bool) -> IntArray:
     return np.asarray(share * (dots - 1)).astype(np.int64)
 
 
-def _taken(line: Line, rows: IntArray) -> Line:
+def _take_points(line: Line, rows: IntArray) -> Line:
     return Line(line.name, line.x[rows], line.y[rows], line.style, line.colour, letter=line.letter)

@@ -36,11 +36,11 @@ def time_sequence(direction: Direction) -> Figure:
         caption,
         OVER_TIME,
         "sequence number, bytes",
-        [*_sent(direction), *_returned(direction)],
+        [*_segment_lines(direction), *_returned(direction)],
     )
 
 
-def _sent(direction: Direction) -> list[Line]:
+def _segment_lines(direction: Direction) -> list[Line]:
     seq, payload = direction.tracked.seq_bytes, direction.packets.payload_bytes
     lines = []
     for kind, name, colour in _SEGMENTS:

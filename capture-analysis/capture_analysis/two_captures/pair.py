@@ -222,11 +222,11 @@ def _count(measured: PairMeasured, step: Step) -> None:
         rows = crossings.sent
         measured.both += len(crossings.both)
         direction = rows["flow"].astype(np.int64) * 2 + rows["half"]
-        measured.packets = _counted(measured.packets, rows["flow"])
-        measured.data = _counted(measured.data, direction[is_data(rows)])
+        measured.packets = _add_counts(measured.packets, rows["flow"])
+        measured.data = _add_counts(measured.data, direction[is_data(rows)])
 
 
-def _counted(counts: IntArray, numbers: IntArray) -> IntArray:
+def _add_counts(counts: IntArray, numbers: IntArray) -> IntArray:
     """Add the occurrences of each number to counts."""
     more = np.bincount(numbers, minlength=len(counts))
     more[: len(counts)] += counts

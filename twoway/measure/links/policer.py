@@ -49,7 +49,7 @@ def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
     """Compare the packets that a policer dropped with those that its token bucket refuses."""
-    refused = None if error else _refused(analysis, view)
+    refused = None if error else _mark_refused(analysis, view)
     if refused is None:
         return []
     kernel = analysis.run.counted_drops(view.queue, "clsact")
@@ -58,7 +58,7 @@ def check(
     return [checks.row(what, odd, "0", odd == 0)]
 
 
-def _refused(analysis: Analysis, view: QueueView) -> BoolArray | None:
+def _mark_refused(analysis: Analysis, view: QueueView) -> BoolArray | None:
     """Mark the packets that a policer, or a black hole before it, refuses; None without one."""
     elements, packets = analysis.run.elements(view.queue), view.passed.packets
     if not elements.contains(Policer):

@@ -25,11 +25,11 @@ def predict(setup: Setup) -> dict[str, float]:
         users = [c for c in setup.connections if name in (*c.directions, *c.ack_directions)]
         if users or sum(name in each.directions for each in setup.datagrams) > 1:
             raise ValueError(f"{flow.name} is not alone in the queue {name}")
-        found |= _alone(flow, setup)
+        found |= _queue_of_one_flow(flow, setup)
     return found
 
 
-def _alone(flow: DatagramFlow, setup: Setup) -> dict[str, float]:
+def _queue_of_one_flow(flow: DatagramFlow, setup: Setup) -> dict[str, float]:
     link = setup.links[flow.directions[0]]
     size = link.link.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
     service_s = size * 8 / link.rate_bit

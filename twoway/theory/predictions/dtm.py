@@ -88,7 +88,7 @@ def printed_values(setup: Setup) -> dict[str, float]:
 def _path(setup: Setup) -> tuple[str, Channel, dict[Connection, Cycle]]:
     """Find the channel, and each flow's cycle before it."""
     name, dtm = _channel(setup)
-    return name, dtm, {flow: _alone(setup, flow, name) for flow in setup.connections}
+    return name, dtm, {flow: _own_cycle(setup, flow, name) for flow in setup.connections}
 
 
 def _is_constant(cycle: Cycle) -> bool:
@@ -109,7 +109,7 @@ def _channel(setup: Setup) -> tuple[str, Channel]:
     return next(iter(channels.items()))
 
 
-def _alone(setup: Setup, flow: Connection, channel: str) -> Cycle:
+def _own_cycle(setup: Setup, flow: Connection, channel: str) -> Cycle:
     """Compute a flow's cycle at its own bottleneck, before the channel."""
     if channel not in flow.directions or flow.direction == channel:
         raise ValueError(f"is about bottlenecks before the channel; {flow.name} has none")

@@ -26,7 +26,7 @@ def predict(setup: Setup) -> dict[str, float]:
     (pool,) = pools if len(pools) == 1 and len(channels) == len(links) else (None,)
     if pool is None:
         raise ValueError("is about channels of one pool, a flow each")
-    slots = [_kept(channel) for channel in channels]
+    slots = [_slots_left(channel) for channel in channels]
     slots[0] = setup.pools[pool] - sum(slots[1:])
     predicted: dict[str, float] = {}
     for flow, link, held in zip(flows, links, slots, strict=True):
@@ -42,6 +42,6 @@ def predict(setup: Setup) -> dict[str, float]:
     return predicted
 
 
-def _kept(channel: Channel) -> int:
+def _slots_left(channel: Channel) -> int:
     """Return the slots that a node keeps if another node has taken all others before."""
     return max(channel.owned_slots, channel.slots)

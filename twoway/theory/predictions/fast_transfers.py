@@ -35,14 +35,14 @@ def predict(setup: Setup) -> dict[str, float]:
     for stretch in stretches(transfers, capacity_bit, ack_share):
         forward, backward = delays(stretch.flows, capacity_bit, ack_share)
         if forward != backward:
-            held_s[backward > forward] += _within(stretch, setup)
+            held_s[backward > forward] += _part_in_window(stretch, setup)
     window_s = setup.duration_s - setup.warm_up_s
     return {
         f"bottleneck_time.{name}": held / window_s for name, held in zip(names, held_s, strict=True)
     }
 
 
-def _within(stretch: Stretch, setup: Setup) -> float:
+def _part_in_window(stretch: Stretch, setup: Setup) -> float:
     """Compute the part of a stretch that lies in the steady window, s."""
     start_s, stop_s = max(stretch.start_s, setup.warm_up_s), min(stretch.stop_s, setup.duration_s)
     return max(stop_s - start_s, 0.0)

@@ -32,12 +32,12 @@ def predict(setup: Setup) -> dict[str, float]:
 
 def deviations(setup: Setup) -> dict[str, float]:
     """Compute the standard deviation of each metric between starts, for the setup's window."""
-    return _marked(setup, DEVIATION)
+    return _pick_marked(setup, DEVIATION)
 
 
 def first_start(setup: Setup) -> dict[str, float]:
     """Return the metrics of the first start, for a comparison with the model."""
-    return _marked(setup, FIRST)
+    return _pick_marked(setup, FIRST)
 
 
 def parameters(setup: Setup) -> Mapping[str, Any]:
@@ -71,7 +71,7 @@ def compute(setup: Setup) -> dict[str, float]:
     return found
 
 
-def _marked(setup: Setup, mark: str) -> dict[str, float]:
+def _pick_marked(setup: Setup, mark: str) -> dict[str, float]:
     computed = _computed(setup).items()
     return {name.removeprefix(mark): value for name, value in computed if name.startswith(mark)}
 

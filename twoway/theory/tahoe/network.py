@@ -96,7 +96,7 @@ class Network:
         self.events: list[tuple[int, int, str, Packet]] = []
         self.order = 0
         for number, connection in enumerate(connections):
-            self._at(connection.start_ns, "start", Packet("", number, 0))
+            self._schedule(connection.start_ns, "start", Packet("", number, 0))
 
     def run(self) -> "Network":
         """Run from time zero to the end of the watched window."""
@@ -119,20 +119,20 @@ class Network:
                 self._start_timer(now, packet.connection)
         return self
 
-    def _at(self, time: int, what: str, packet: Packet) -> None:
+    def _schedule(self, time: int, what: str, packet: Packet) -> None:
         self.order += 1
         heapq.heappush(self.events, (time, self.order, what, packet))
 
     def _start_timer(self, now: int, number: int) -> None:
         connection = self.connections[number]
         connection.deadline = connection.timer.expires(now)
-        self._at(connection.deadline, "timer", Packet("", number, 0))
+        self._schedule(connection.deadline, "timer", Packet("", number, 0))
 
     def _arrive(self, now: int, packet: Packet) -> None:
         receiver = self.connections[packet.connection].receiver
         self._reply(now, packet.connection, receiver.take(packet.number, now))
         if receiver.held_since == now:
-            self._at(now + HELD_NS, "held", packet)
+            self._schedule(now + HELD_NS, "held", packet)
 
     def _reply(self, now: int, number: int, ack: int | None) -> None:
         if ack is not None:
@@ -184,7 +184,7 @@ class Network:
         direction.queue.popleft()
         direction.lengths.append((now, len(direction.queue)))
         direction.left.append((now, packet))
-        self._at(now + direction.link.delay_ns, packet.kind, packet)
+        self._schedule(now + direction.link.delay_ns, packet.kind, packet)
         if direction.queue:
             self._transmit(now, direction)
 
@@ -193,4 +193,4 @@ class Network:
         end = now + (direction.link.data_ns if packet.kind == "data" else direction.link.ack_ns)
         start, stop = self.watch_ns
         direction.busy += max(min(end, stop) - max(now, start), 0)
-        self._at(end, "transmitted", packet)
+        self._schedule(end, "transmitted", packet)

@@ -62,7 +62,7 @@ class Outcome:
         lines = zip(self.queues, self.network.directions, self._lengths, strict=True)
         for name, direction, lengths in lines:
             found[f"utilisation.{name}"] = direction.busy / (stop - start)
-            time, length = _within(lengths, start, stop)
+            time, length = _cut_to_window(lengths, start, stop)
             found[f"queue_peak.{name}"] = _peak(time, length)
             found[f"queue_mean.{name}"] = _mean(time, length)
             found[f"drops_ack.{name}"] = sum(packet.kind == "ack" for _, packet in direction.drops)
@@ -81,7 +81,7 @@ class Outcome:
         victims = [{packet.connection for _, packet in epoch} for epoch in epochs]
         single = [len(each) == 1 for each in victims]
         found = {
-            **_described(epochs, ("drops_per_epoch", "epoch_period")),
+            **_describe(epochs, ("drops_per_epoch", "epoch_period")),
             "single_victim_epochs": _share(single),
             "alternating_victims": _share(
                 len(a) == len(b) == 1 and a != b for a, b in pairwise(victims)
@@ -92,7 +92,7 @@ class Outcome:
         for name, direction in zip(self.queues, directions, strict=True):
             for half, key in ((1, "epoch_drops"), (2, "epoch_drops_half_gap")):
                 of_queue = clusters(self._drops([direction]), gap // half, watch_ns)
-                found |= _described(of_queue, (f"{key}.{name}", f"queue_epoch_period.{name}"))
+                found |= _describe(of_queue, (f"{key}.{name}", f"queue_epoch_period.{name}"))
         for number, name in enumerate(self.connections):
             lost = sum(p.kind == "data" and p.connection == number for p in steady)
             found[f"epoch_losses.{name}"] = lost / len(epochs) if epochs else np.nan
@@ -103,7 +103,7 @@ class Outcome:
         lengths = self._lengths
         edges = np.linspace(start, stop, PARTS + 1).astype(np.int64)
         parts = [correlation(*lengths, int(a), int(b)) for a, b in pairwise(edges)]
-        time, first, second = _together(*lengths, start, stop)
+        time, first, second = _common_edges(*lengths, start, stop)
         windows = zip((each.node for each in self.network.connections), self._flights, strict=True)
         alike = [
             (here == there, correlation(one, two, start, stop))
@@ -123,13 +123,13 @@ class Outcome:
 
     def _peak_ratio(self) -> float:
         watch_ns = self.network.watch_ns
-        low, high = sorted(_peak(*_within(lengths, *watch_ns)) for lengths in self._lengths)
+        low, high = sorted(_peak(*_cut_to_window(lengths, *watch_ns)) for lengths in self._lengths)
         return low / high if high else float("nan")
 
     def _connection(self, number: int) -> dict[str, float]:
         start, stop = self.network.watch_ns
         connection = self.network.connections[number]
-        _, flight = _within(self._flights[number], start, stop)
+        _, flight = _cut_to_window(self._flights[number], start, stop)
         direction = self.network.directions[connection.node]
         left = [
             (time, packet.kind == "data" and packet.connection == number)
@@ -156,7 +156,7 @@ class Outcome:
         losses = [epoch[0][0] for epoch in clusters(mine, self._gap, self.network.watch_ns)]
         tenths, grown = np.arange(1, 11) / 10, []
         for start, stop in pairwise(losses):
-            edges, values = _within(self._flights[number], start, stop)
+            edges, values = _cut_to_window(self._flights[number], start, stop)
             begun = edges[np.flatnonzero(values == values.min())[-1]]
             rows = np.searchsorted(edges, begun + tenths * (stop - 1 - begun), side="right") - 1
             grown.append(np.log(np.maximum(values[rows], 1)))
@@ -209,13 +209,13 @@ def clusters(
 
 def correlation(one: Steps, two: Steps, start: int, stop: int) -> float:
     """Correlate two quantities over time; NaN if one is constant."""
-    time, first, second = _together(one, two, start, stop)
+    time, first, second = _common_edges(one, two, start, stop)
     a, b = first - _mean(time, first), second - _mean(time, second)
     spread = np.sqrt(_mean(time, a * a) * _mean(time, b * b))
     return float(_mean(time, a * b) / spread) if spread else float("nan")
 
 
-def _described(epochs: list[list[tuple[int, Packet]]], names: tuple[str, str]) -> dict[str, float]:
+def _describe(epochs: list[list[tuple[int, Packet]]], names: tuple[str, str]) -> dict[str, float]:
     """Compute mean drops and period of epochs, under these names."""
     if not epochs:
         return {}
@@ -246,7 +246,7 @@ def _steps(changes: Sequence[tuple[int, int]]) -> Steps:
     return time, value
 
 
-def _within(steps: Steps, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
+def _cut_to_window(steps: Steps, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
     """Cut a quantity to a window: n + 1 edges, n values."""
     time, value = steps
     first = max(int(np.searchsorted(time, start, side="right")) - 1, 0)
@@ -255,11 +255,13 @@ def _within(steps: Steps, start: int, stop: int) -> tuple[FloatArray, FloatArray
     return edges, value[first:last].astype(np.float64)
 
 
-def _together(
+def _common_edges(
     one: Steps, two: Steps, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bring two quantities to common edges."""
-    (edges_one, first), (edges_two, second) = (_within(each, start, stop) for each in (one, two))
+    (edges_one, first), (edges_two, second) = (
+        _cut_to_window(each, start, stop) for each in (one, two)
+    )
     edges = np.union1d(edges_one, edges_two)
     here = np.searchsorted(edges_one, edges[:-1], side="right") - 1
     there = np.searchsorted(edges_two, edges[:-1], side="right") - 1
