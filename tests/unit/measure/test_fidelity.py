@@ -21,6 +21,8 @@ from support.synthetic_run import (
 )
 
 from twoway.contract.judge import Verdict
+from twoway.contract.network import netstat_file
+from twoway.manifest import MANIFEST, read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 
@@ -228,10 +230,16 @@ def test_acks_too_close(tmp_path: Path) -> None:
 
 
 def test_missing_acks(tmp_path: Path) -> None:
-    """Segments without their ACKs fail if every segment must have one."""
+    """Segments without their ACKs fail if every segment must have one and Linux merged none."""
     rows = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
     folder = write_run(tmp_path, reverse=rows)
     assert failing(folder) == {"first: acks less data segments": -2}
+    to = read_manifest(folder).connections[0].to
+    (folder / "stack").mkdir(exist_ok=True)
+    counters = folder / netstat_file(to)
+    counters.write_text("TcpExt: TCPBacklogCoalesce\nTcpExt: 1\n")
+    edit_json(folder / MANIFEST, lambda found: found["files"].append(netstat_file(to)))
+    assert failing(folder) == {}
 
 
 def test_one_missing_ack(tmp_path: Path) -> None:
