@@ -62,17 +62,23 @@ static double loop_ns(const struct ca_facts *facts, size_t direction)
 	return ns > 0 ? ns : 0;
 }
 
+/* The least time from the tap to the sender and back: none on a LAN. */
+static double least_loop_ns(const struct ca_facts *facts, size_t direction)
+{
+	return facts->round_trip_ns[direction] < LAN_NS ? 0 : SOONER * loop_ns(facts, direction);
+}
+
 static bool is_near(const struct ca_facts *facts, size_t direction)
 {
 	return facts->tap_at[direction] <= NEAR;
 }
 
-/* Whether a direction is to be taken; one at an unknown place is not. */
+/* Whether a direction is to be taken; one at an unknown place is not, unless that is on a LAN. */
 static bool takes(const struct walk *walk, size_t direction)
 {
 	double tap_at = walk->facts->tap_at[direction];
 
-	return tap_at == tap_at;
+	return tap_at == tap_at || walk->facts->round_trip_ns[direction] < LAN_NS;
 }
 
 /* The scale of windows; if it is unknown, the least with which they allowed what was sent. */
@@ -232,18 +238,18 @@ static void take_ack(struct walk *walk, size_t row, size_t direction, struct ca_
 	hear(kept, acked, edge, time_ns);
 }
 
-/*
- * Whether the sender reacts to the other end's data: it was silent, and then answers. A tap near the
- * sender of a LAN is as good as at it: the answer may come at once.
- */
+/* Whether the sender reacts to the other end's data: it was silent, and then answers. */
 static bool answers(const struct ca_facts *facts, size_t direction, const struct ca_waits *kept,
 		    int64_t time_ns)
 {
-	double loop = is_near(facts, direction) && facts->round_trip_ns[direction] < LAN_NS ?
-			      0 : loop_ns(facts, direction);
-
 	return kept->heard_ns >= 0 && kept->heard_ns >= kept->data_ns &&
-	       (double)minus(time_ns, kept->heard_ns) >= SOONER * loop;
+	       (double)minus(time_ns, kept->heard_ns) >= least_loop_ns(facts, direction);
+}
+
+/* Whether a window that is full would have grown: nothing was lost, and four of it were sent. */
+static bool stagnates(const struct ca_waits *kept)
+{
+	return kept->lossy < 0 && kept->sent - kept->peak_at > STAGNANT * kept->peak;
 }
 
 /* Whether the sender of data near the tap waited for a window, and not for its application. */
@@ -255,11 +261,10 @@ static bool released(const struct ca_facts *facts, size_t direction, const struc
 			 within(REACTS_LEAST_NS, REACTS * round_trip_ns, REACTS_MOST_NS);
 	double since_data_ns = (double)minus(time_ns, kept->data_ns);
 	double since_ack_ns = (double)minus(time_ns, kept->ack_ns);
-	bool stagnant = kept->lossy < 0 && kept->sent - kept->peak_at > STAGNANT * kept->peak;
 
 	if (since_data_ns <= soon_ns || (kept->ack_ns >= kept->data_ns && since_ack_ns <= soon_ns))
 		return true;
-	return !stagnant && since_data_ns <= within(PACED_NS, PACED * round_trip_ns, 1e18);
+	return !stagnates(kept) && since_data_ns <= within(PACED_NS, PACED * round_trip_ns, 1e18);
 }
 
 /*
@@ -303,21 +308,25 @@ static enum ca_cause cause_afar(const struct walk *walk, size_t direction,
 		return CAUSE_APPLICATION;
 	ack = &walk->coming->rows[kept->newest];
 	heard_ns = minus(ack->time_ns, whole_ns(LATER * loop + LATER_NS));
-	if (ack->acked < kept->sent || (double)minus(time_ns, heard_ns) < SOONER * loop)
+	if (ack->acked < kept->sent ||
+	    (double)minus(time_ns, heard_ns) < least_loop_ns(walk->facts, direction))
 		return CAUSE_APPLICATION;
 	/* The rest of the path delays no ACK. */
 	delayed_ns = (double)minus(heard_ns, kept->data_ns) - walk->facts->round_trip_ns[direction] + loop;
 	return kept->lossy < 0 && delayed_ns >= DELAYED_NS ? CAUSE_NAGLE : CAUSE_CONGESTION;
 }
 
-/* Whether data with PSH are less than a segment; those that an offload merged are no segments. */
+/*
+ * Whether data with PSH are less than a segment; those that an offload merged are no segments, unless
+ * the window would have grown.
+ */
 static bool empties(const struct ca_facts *facts, size_t direction, const struct ca_waits *kept,
 		    int64_t payload)
 {
 	int64_t full = full_bytes(facts, direction);
 
-	return !kept->unreleased && facts->segment_bytes[direction] <= full &&
-	       payload + OPTIONS_BYTES < full;
+	return !kept->unreleased && payload + OPTIONS_BYTES < full &&
+	       (facts->segment_bytes[direction] <= full || stagnates(kept));
 }
 
 /* The cause of a wait for an ACK that the next data end. */
@@ -332,7 +341,7 @@ static enum ca_cause cause_of_wait(const struct walk *walk, size_t direction,
 		return CAUSE_APPLICATION;
 	if (!is_near(facts, direction))
 		return cause_afar(walk, direction, kept, time_ns);
-	if (!released(facts, direction, kept, time_ns))
+	if ((!kept->emptied && in_flight(kept)) || !released(facts, direction, kept, time_ns))
 		return CAUSE_APPLICATION;
 	if (kept->lossy < 0 && kept->ack_ns >= kept->data_ns && !in_flight(kept) &&
 	    kept->outstanding < full_bytes(facts, direction))

@@ -229,6 +229,12 @@ class Facts:
         return np.where(self.mss_bytes > 0, self.mss_bytes, largest)
 
     @cached_property
+    def afar(self) -> BoolArray:
+        """True if the tap is beyond the data's sender, or somewhere on a LAN."""
+        unknown = np.isnan(self.tap_at) & (self.round_trip_ns < LAN_NS)
+        return np.asarray((self.tap_at > NEAR) | unknown)
+
+    @cached_property
     def small(self) -> BoolArray:
         """True if even the largest segment is far from full."""
         full = np.where(self.mss_bytes > 0, self.mss_bytes, _SHORTEST_BYTES)

@@ -24,13 +24,14 @@ Self-check: the shares, that of pauses included, sum to 1. If queues add more to
 tenth, full windows look like a sender that holds back. Without the handshake the scale of windows
 is unknown, and the least possible one counts (`transfer_limits`): at the receiver it says little.
 
-Vantage: beyond a tenth of the round trip from the data's sender, with packets of both directions.
+Vantage: beyond a tenth of the round trip from the data's sender, or anywhere on a LAN, whose round
+trip is the loop; with packets of both directions.
 """
 
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.transfer_limits import NO_TIME, missing_scale
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
@@ -106,7 +107,7 @@ class LimitsFromAfar(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        if not facts.tap_at[direction] > NEAR:
+        if not facts.afar[direction]:
             return dict.fromkeys(self.per_direction, NOT_FAR)
         spent = tally.waits.by_cause(direction)
         if not sum(spent):

@@ -46,7 +46,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.facts import NEAR, OPTION_CUT, Facts
+from capture_analysis.facts.facts import LAN_NS, NEAR, OPTION_CUT, Facts, Placed
 from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
@@ -70,6 +70,9 @@ SCALE_WAS_CUT = (
     "of 128 bytes (tcpdump -s 128) keeps them"
 )
 NO_TIME = "fewer than two packets"
+_ASKED = 10  # more segments than the other end's are no answers to these
+_EVENLY = 0.9  # share of gaps that agree, and of their rate that is reached
+EVEN = "its data come evenly, by its application or from a full link before the tap"
 NO_STAMPS = "no time stamps in the ACKs: the time of sending is unknown"
 
 LIMITED_APPLICATION = Definition(
@@ -138,6 +141,24 @@ def missing_scale(direction: int, facts: Facts) -> str:
     return "" if shift >= 0 else SCALE_WAS_CUT if shift == OPTION_CUT else NO_SCALE_SEEN
 
 
+def missing_pace(direction: int, tally: Tally, facts: Facts) -> str:
+    """Return EVEN if full segments come at a link's pace, and may have passed that link; else "".
+
+    On a LAN the tap is at the sender if nothing contradicts that; TTLs or times confirm it. The
+    data of a conversation come as they are asked for. A link on which an ACK takes longer than the
+    round trip is not on the path.
+    """
+    confirmed = int(facts.tap_evidence[direction]) & (Placed.TIMES | Placed.TTL)
+    even = facts.rate_share[direction] > _EVENLY
+    reached = facts.delivered_bit[direction] > _EVENLY * facts.rate_bit[direction]
+    beside = facts.round_trip_ns[direction] < LAN_NS and not confirmed
+    passed = facts.ack_frame_bytes[direction] * facts.data_ns_per_byte[direction]
+    beside &= passed < facts.round_trip_ns[direction]
+    asked = _ASKED * tally.segments(direction ^ 1) > tally.segments(direction)
+    full = not (asked or facts.small[direction])
+    return EVEN if beside and even and reached and full else ""
+
+
 class TransferLimits(FromOne):
     """The causes for which each direction waited."""
 
@@ -169,7 +190,7 @@ class TransferLimits(FromOne):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
         return {
-            LIMITED_APPLICATION: shares[APPLICATION],
+            LIMITED_APPLICATION: missing_pace(direction, tally, facts) or shares[APPLICATION],
             LIMITED_RECOVERY: shares[RECOVERY],
             LIMITED_RECEIVE_WINDOW: missing_scale(direction, facts) or shares[RECEIVER],
             LIMITED_CONGESTION_WINDOW: shares[CONGESTION],

@@ -21,8 +21,8 @@ FULL = 0.9
 CANNOT_TELL = "cannot tell"
 # A cause that holds for more of the time than this is the longest, whatever else is unknown.
 MOST_OF_IT = 0.5
-# A queue that stands for more of the time than this does not come from single answers.
-OFTEN = 0.3
+# A queue that stands for less of the time than this may be an accident.
+SOMETIMES = 0.05
 # Segments in flight; a receiver that delays ACKs answers to the second one at once.
 SEVERAL = 2
 LAN_MS = LAN_NS / 1e6
@@ -32,6 +32,8 @@ SHORT = 0.5
 QUEUED = 1.2
 # Round trips that correlate less than this with the flight are longer for small flights.
 SHRINKS = -0.3
+# Round trips that correlate less than this with the flight do not grow with it.
+GROWS = 0.2
 LINK, QUEUE = "link", "queue"
 # Each cause and the words for it, by the metric of its share.
 CAUSES = {
@@ -57,7 +59,9 @@ CAUSES_AFAR = {
     ),
 }
 # Causes whose waits end with ACKs, which a queue on the path delays.
-_WAITS_FOR_ACKS = {"recovery", "receive window", "congestion window", "ACK compression"}
+_WAITS_FOR_ACKS = {
+    *("recovery", "receive window", "congestion window", "ACK compression", "send buffer"),
+}
 _PAUSES = "limited_pause", "afar_pause"
 # Causes that look like a full link if neither its rate nor its queue is seen.
 _HIDES_A_QUEUE = {"congestion window", "sender"}
@@ -108,11 +112,10 @@ def queueing(values: Numbers) -> str:
     if _number(values, "zero_windows"):
         return ""
     flight = _number(values, "in_flight_segments") or 0.0
-    grows, stands = (_number(values, name) or 0.0 for name in ("rtt_growth", "standing_queue"))
     trips = f"the round trip is at least {short(shortest)} ms, in the median {short(median)} ms."
-    if flight < SEVERAL:
+    if flight < SEVERAL or _receiver_delays(values):
         return f"ACKs come {short(median - shortest)} ms late, or with answers: {trips}"
-    if max(grows, stands) < MOST_OF_IT:
+    if max(_number(values, "rtt_growth") or 0.0, _stands(values)) < MOST_OF_IT:
         return ""
     return f"The queue adds {short(median - shortest)} ms: {trips}"
 
@@ -121,9 +124,9 @@ def _full_link(values: Numbers) -> Limit | None:
     rate = _number(values, "bottleneck_rate")
     shares = [_number(values, name) or 0.0 for name in ("efficiency", "link_share", "link_use")]
     share = max(shares)
-    if rate is None and _fills_a_queue(values):
-        rate, share = _number(values, "rate_reached"), _steady(values)
-    if rate is None or share < FULL:
+    if not share and _fills_a_queue(values):
+        rate, share = rate or _number(values, "rate_reached"), _steady(values)
+    if rate is None or share < FULL or _application_paces(values):
         return None
     # Data that the link drops behind the tap were sent, too.
     share = min(share, 1.0)
@@ -132,21 +135,39 @@ def _full_link(values: Numbers) -> Limit | None:
 
 
 def _steady(values: Numbers) -> float:
-    """Return the share of a rate that was guessed, and reached; 0 without one."""
-    rate, mean = _number(values, "rate_reached"), _number(values, "throughput")
+    """Return the share of a rate that was measured, or guessed and reached; 0 without one."""
+    rate = _number(values, "bottleneck_rate") or _number(values, "rate_reached")
+    mean = _number(values, "throughput")
     return min(mean / rate, 1.0) if rate and mean else 0.0
 
 
 def _fills_a_queue(values: Numbers) -> bool:
-    """Tell whether round trips grow with the flight near the sender: it fills the queue itself.
+    """Tell whether a transfer fills a queue now and then, so that its even pace is the link's.
 
-    An answer of a few segments grows its round trips, too, and then the queue is empty for long.
+    Near the sender round trips grow with the flight; from afar the sender always has more to send.
     """
-    shortest, median = _number(values, "rtt_min"), _number(values, "rtt_median")
-    grows, stands = (_number(values, name) or 0.0 for name in ("rtt_growth", "standing_queue"))
-    if not shortest or not median:
-        return False
-    return median > QUEUED * shortest and grows > MOST_OF_IT and stands > OFTEN
+    grows, holds = (_number(values, name) or 0.0 for name in ("rtt_growth", "afar_sender"))
+    return max(grows, holds) > MOST_OF_IT and _stands(values) > SOMETIMES
+
+
+def _application_paces(values: Numbers) -> bool:
+    """Tell whether an even pace is the application's: it waits for that, and no queue forms."""
+    names = "limited_application", "afar_application"
+    waits = max(_number(values, name) or 0.0 for name in names)
+    return waits > MOST_OF_IT and _number(values, "standing_queue") == 0
+
+
+def _stands(values: Numbers) -> float:
+    return _number(values, "standing_queue") or 0.0
+
+
+def _receiver_delays(values: Numbers) -> bool:
+    """Tell whether the receiver, and no queue, may delay the ACKs: its window is always full.
+
+    Then round trips do not grow with the flight, and no pace is seen that a link would set.
+    """
+    full, grows = (_number(values, n) or 0.0 for n in ("limited_receive_window", "rtt_growth"))
+    return full > FULL and grows < GROWS and not _steady(values)
 
 
 def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
@@ -160,7 +181,7 @@ def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
     if stands is None or stands < least or (causes is CAUSES and cause not in _WAITS_FOR_ACKS):
         return None
     # A receiver that answers late delays small flights most.
-    if (_number(values, "rtt_growth") or 0.0) < SHRINKS:
+    if (_number(values, "rtt_growth") or 0.0) < SHRINKS or _receiver_delays(values):
         return None
     delayed = "data" if causes is CAUSES_AFAR else "data or of their ACKs"
     text = f"A queue stood for {_percent(stands)} of the time, on the way of the {delayed}"

@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 from capture_analysis.columns import Mark
 from capture_analysis.facts.facts import Facts, Placed
-from capture_analysis.one_capture.limit import limit_of
+from capture_analysis.metrics.transfer_limits import EVEN
+from capture_analysis.one_capture.limit import CANNOT_TELL, limit_of
 from capture_analysis.one_capture.single import measure
 from measured_captures import values
 from scripted import MSS, Script
 
 
-def writes(to_server_us: int, to_client_us: int, answer_us: int, gap_us: int = 5_000) -> Script:
+def writes(
+    to_server_us: int, to_client_us: int, answer_us: int, gap_us: int = 5_000, times: int = 100
+) -> Script:
     """Make a client that writes now and then, and a server whose ACKs are sooner or later."""
     script = Script(to_server_us + to_client_us, to_server_us)
-    for number in range(100):
+    for number in range(times):
         now = 10_000 + number * gap_us
         script.data(0, now, MSS)
         script.hears(1)
@@ -39,6 +42,23 @@ def test_place_by_the_handshake(
     measured = measure(writes(to_server_us, to_client_us, answer_us).captured())
     assert (measured.facts.tap_at[0] <= 0.1) == near
     assert (measured.facts.tap_at[0] >= 0.9) != near
+    assert limit_of(vars(values(measured, 0))).cause == "application"
+
+
+@pytest.mark.parametrize(("gap_us", "cause"), [(5_000, "application"), (600, CANNOT_TELL)])
+def test_a_link_before_the_tap(gap_us: int, cause: str) -> None:
+    """Full segments at an even pace may have passed a link, unless an ACK takes too long on it."""
+    found = limit_of(vars(values(measure(writes(34, 29, 6, gap_us, 600).captured()), 0)))
+    assert found.cause == cause
+    assert (EVEN in found.sentence) == (cause == CANNOT_TELL)
+
+
+def test_an_application_waits_at_an_unknown_place() -> None:
+    """On a LAN the application's waits are seen from an unknown place, too."""
+    capture = writes(34, 29, 6).captured()
+    capture.whole.marks[:] ^= int(Mark.FIRST_TTL)
+    measured = measure(capture)
+    assert np.isnan(measured.facts.tap_at).all()
     assert limit_of(vars(values(measured, 0))).cause == "application"
 
 

@@ -98,22 +98,23 @@ def test_an_ack_rides_on_a_fin() -> None:
     assert shares(found, "recovery") < 0.35 / 1.2
 
 
-def sent_at(times_us: list[int], round_trip_us: int) -> Script:
+def sent_at(times_us: list[int], round_trip_us: int, payload: int = MSS, flags: int = 0) -> Script:
     """Make a sender of segments at some times, each with its ACK, seen near the sender."""
     script = Script(round_trip_us, round_trip_us)
     sent, acked = [(at, 0) for at in times_us], [(at + round_trip_us, 1) for at in times_us]
     for at, end in sorted(sent + acked):
         if end:
-            script.heard[1] += MSS
+            script.heard[1] += payload
             script.ack(1, at)
         else:
-            script.data(0, at, MSS, flags=0)
+            script.data(0, at, payload, flags=flags)
     return script
 
 
-def paced(gap_us: int) -> Script:
+def paced(gap_us: int, payload: int = MSS, flags: int = 0) -> Script:
     """Make an application that writes a segment at a pace of its own."""
-    return sent_at([100 * MS + number * gap_us for number in range(1000)], 22 * MS)
+    times = [100 * MS + number * gap_us for number in range(1000)]
+    return sent_at(times, 22 * MS, payload, flags)
 
 
 @pytest.mark.parametrize("gap_us", [900, 2 * MS, 2500, 3 * MS, 4 * MS, 7 * MS])
@@ -122,6 +123,12 @@ def test_an_application_with_a_pace_is_no_congestion_window(gap_us: int) -> None
     found = limits(paced(gap_us))
     assert found.limited_application > 0.85
     assert found.limited_congestion_window < 0.15
+
+
+def test_small_data_with_psh_empty_the_buffer() -> None:
+    """Data that come just after ACKs are the application's if each write was sent at once."""
+    assert limits(paced(4440, 1000, PSH)).limited_application > 0.95
+    assert limits(paced(4440)).limited_congestion_window > 0.95
 
 
 def test_a_window_that_grows_is_no_application() -> None:

@@ -81,7 +81,9 @@ def test_link_shared_with_others_is_full() -> None:
         ({"limited_congestion_window": 0.9}, QUEUE),
         ({"limited_recovery": 0.9}, QUEUE),
         ({"limited_application": 0.9}, "application"),
-        ({"limited_send_buffer": 0.9}, "send buffer"),
+        ({"limited_send_buffer": 0.9}, QUEUE),
+        ({"limited_receive_window": 0.95}, "receive window"),
+        ({"limited_receive_window": 0.95, "rtt_growth": 0.3}, QUEUE),
         ({"afar_sender": 0.9}, QUEUE),
     ],
 )
@@ -121,7 +123,10 @@ REACHED: dict[str, Any] = {
         ({"throughput": 7.1}, "congestion window"),
         ({"rate_reached": "no guess"}, "congestion window"),
         ({"rtt_growth": 0.4}, QUEUE),
-        ({"rtt_median": 23.0}, QUEUE),
+        ({"standing_queue": 0.1, "rtt_median": 23.0}, LINK),
+        ({"standing_queue": 0.0}, "congestion window"),
+        ({"bottleneck_rate": 7.0, "rate_reached": "no guess", "standing_queue": 0.95}, LINK),
+        ({"limited_congestion_window": None, "afar_sender": 0.9, "rtt_growth": "afar"}, LINK),
         ({"rtt_growth": 0.4, "standing_queue": 0.4}, "congestion window"),
         ({"rtt_growth": -0.4}, "congestion window"),
         (
@@ -133,9 +138,17 @@ REACHED: dict[str, Any] = {
 def test_a_guess_that_the_delivery_reached(change: dict[str, Any], cause: str) -> None:
     """A guessed rate counts if the delivery reached it and round trips grew with the flight.
 
-    If they do not grow, the queue is named, unless they shrink, as with a receiver that is late.
+    From afar it counts if a queue stood now and then. If round trips do not grow, the queue is
+    named, unless they shrink, as with a receiver that is late.
     """
     assert limit_of(REACHED | change).cause == cause
+
+
+def test_an_application_paces_its_data() -> None:
+    """No link is full at the pace of an application if no queue forms."""
+    values = {"bottleneck_rate": 1.4, "efficiency": 0.99, "data_time": 5.0, "afar_application": 0.9}
+    assert limit_of(values | {"standing_queue": 0.0}).cause == "application"
+    assert limit_of(values | {"standing_queue": 0.1}).cause == LINK
 
 
 def test_a_queue_on_a_lan_is_not_seen() -> None:
