@@ -9,7 +9,7 @@ from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN, Mar
 from capture_analysis.metrics import syn_cookies, tls
 from capture_analysis.one_capture.connections import Connections
 from capture_analysis.one_capture.limit import limit_of
-from capture_analysis.one_capture.single import Measured, measure
+from capture_analysis.one_capture.single import measure
 from capture_analysis.tracking import Repair
 from conversation import Conversation, NewTracker, each_tracker
 from measured_captures import arriving, capture_of, compressed, values
@@ -331,11 +331,6 @@ def probed(script: Script) -> None:
     script.send(0, 20 * MS, 1, flags=FLAG_RST)
 
 
-def whole(script: Script) -> Measured:
-    """Measure a capture."""
-    return measure(script.captured())
-
-
 @pytest.mark.parametrize(
     ("happens", "counts"),
     [
@@ -352,7 +347,7 @@ def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, .
     if happens:
         del script.packets[1:]
         happens(script)
-    measured = whole(script)
+    measured = measure(script.captured())
     (each,) = (each for each in measured.estimators if type(each).__name__ == "Connects")
     of = {d.name: v for d, v in each.of_capture(measured.tally, measured.facts).items()}
     names = ("connects", "connects_refused", "connects_unanswered")
@@ -421,88 +416,54 @@ def test_marks_and_their_echoes() -> None:
     assert (classic.ecn_options, accurate.ecn_options) == (0, 10)
 
 
-# Reasons for sending segments again, in connections written down packet by packet.
+# Packets of a connection whose source has sent five segments of 100 bytes, the last at 104 us: end,
+# time, and the number that it sends, or acknowledges. Then the reasons of those sent again.
+TWICE = (1, 200, 101), (1, 210, 101)
+REPAIRS = {
+    "after duplicate ACKs a repair is fast to its end": (
+        [*TWICE, (0, 220, 101), (1, 300, 301), (0, 310, 301)],
+        [Repair.FAST, Repair.FAST],
+    ),
+    "after silence a time-out starts a repair, whatever earlier ACKs reported": (
+        [*TWICE, (0, 210 + 200 * MS, 101), (1, 300 * MS, 201), (0, 301 * MS, 201)],
+        [Repair.TIMEOUT, Repair.TIMEOUT],
+    ),
+    "if a retransmission is lost, the time-out after it starts another repair": (
+        [*TWICE, (0, 220, 101), (0, 219 * MS, 101), (0, 420 * MS, 101)],
+        [Repair.FAST, Repair.TIMEOUT, Repair.TIMEOUT],
+    ),
+    "acknowledged data sent again are spurious, and start no repair": (
+        [(1, 200, 501), (0, 300 * MS, 401), (0, 301 * MS, 501), (0, 302 * MS, 501)],
+        [Repair.SPURIOUS, Repair.OTHER],
+    ),
+    "without silence or duplicate ACKs since the last new ACK the reason is another": (
+        [*TWICE, (1, 220, 201), (0, 150 * MS, 401)],
+        [Repair.OTHER],
+    ),
+    "a SACK block above its ACK reports a gap, even if the ACK is new": (
+        [(1, 200, 101, 201), (0, 220, 101)],
+        [Repair.FAST],
+    ),
+}
 
 
-def sending() -> Conversation:
-    """Make a connection whose source has sent five segments of 100 bytes, the last at 104 us."""
+@each_tracker
+@pytest.mark.parametrize("name", REPAIRS)
+def test_reasons_for_sending_again(name: str, new_tracker: NewTracker) -> None:
+    """Each segment that is sent again has the reason that the name of its case states."""
+    steps, reasons = REPAIRS[name]
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(0, 100 + k, 1 + 100 * k, 100, ack=1)
-    return talk
-
-
-def repairs(talk: Conversation, new_tracker: NewTracker) -> list[Repair]:
-    """Return the kinds of its retransmissions, in order."""
+    for end, at, number, *block in steps:
+        if block:
+            talk.sack(at, number, block[0], block[0] + 100)
+        elif end:
+            talk.send(1, at, 1, ack=number)
+        else:
+            talk.send(0, at, number, 100, ack=1)
     found = talk.tracked(new_tracker()).repair
-    return [Repair(each) for each in found[found > 0].tolist()]
-
-
-@each_tracker
-def test_repair_after_duplicate_ack_is_fast(new_tracker: NewTracker) -> None:
-    """After a duplicate ACK a retransmission is fast, and so is the next in the same repair."""
-    talk = sending()
-    talk.send(1, 200, 1, ack=101)
-    talk.send(1, 210, 1, ack=101)
-    talk.send(0, 220, 101, 100, ack=1)
-    talk.send(1, 300, 1, ack=301)
-    talk.send(0, 310, 301, 100, ack=1)
-    assert repairs(talk, new_tracker) == [Repair.FAST] * 2
-
-
-@each_tracker
-def test_fast_by_sack(new_tracker: NewTracker) -> None:
-    """A SACK block above its ACK reports a gap, even if the ACK also acknowledges new data."""
-    talk = sending()
-    talk.sack(200, 101, 201, 301)
-    talk.send(0, 220, 101, 100, ack=1)
-    assert repairs(talk, new_tracker) == [Repair.FAST]
-
-
-@each_tracker
-def test_repair_after_silence_is_a_timeout(new_tracker: NewTracker) -> None:
-    """After 0.2 s of silence a time-out starts a repair, whatever earlier ACKs reported."""
-    talk = sending()
-    talk.send(1, 200, 1, ack=101)
-    talk.send(1, 210, 1, ack=101)
-    talk.send(0, 210 + 200 * MS, 101, 100, ack=1)
-    talk.send(1, 300 * MS, 1, ack=201)
-    talk.send(0, 301 * MS, 201, 100, ack=1)
-    assert repairs(talk, new_tracker) == [Repair.TIMEOUT] * 2
-
-
-@each_tracker
-def test_timeout_amid_a_fast_repair(new_tracker: NewTracker) -> None:
-    """If a retransmission is lost, the time-out after it starts another repair."""
-    talk = sending()
-    talk.send(1, 200, 1, ack=101)
-    talk.send(1, 210, 1, ack=101)
-    talk.send(0, 220, 101, 100, ack=1)
-    talk.send(0, 219 * MS, 101, 100, ack=1)
-    talk.send(0, 420 * MS, 101, 100, ack=1)
-    assert repairs(talk, new_tracker) == [Repair.FAST, Repair.TIMEOUT, Repair.TIMEOUT]
-
-
-@each_tracker
-def test_acknowledged_data_sent_again_is_spurious(new_tracker: NewTracker) -> None:
-    """A retransmission of acknowledged data is spurious, and starts no repair."""
-    talk = sending()
-    talk.send(1, 200, 1, ack=501)
-    talk.send(0, 300 * MS, 401, 100, ack=1)
-    talk.send(0, 301 * MS, 501, 100, ack=1)
-    talk.send(0, 302 * MS, 501, 100, ack=1)
-    assert repairs(talk, new_tracker) == [Repair.SPURIOUS, Repair.OTHER]
-
-
-@each_tracker
-def test_repair_without_silence_or_gap_is_other(new_tracker: NewTracker) -> None:
-    """A retransmission with neither silence nor dupACKs since the last new ACK is "other"."""
-    talk = sending()
-    talk.send(1, 200, 1, ack=101)
-    talk.send(1, 210, 1, ack=101)
-    talk.send(1, 220, 1, ack=201)
-    talk.send(0, 150 * MS, 401, 100, ack=1)
-    assert repairs(talk, new_tracker) == [Repair.OTHER]
+    assert [Repair(each) for each in found[found > 0].tolist()] == reasons
 
 
 def test_kinds_sum_to_retransmissions() -> None:
