@@ -21,7 +21,8 @@ on its path; `spurious` lacks these, the other kinds have them.
 
 Self-check: the four kinds sum to `retransmissions`.
 
-Vantage: near the data's sender, where every segment that is sent again passes twice.
+Vantage: near the data's sender, where every segment that is sent again passes twice; any for
+`duplicates_told`.
 """
 
 from typing import Self
@@ -82,15 +83,16 @@ class Repairs(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        if not facts.tap_at[direction] <= NEAR:
-            return dict.fromkeys(self.per_direction, NOT_NEAR)
         if not tally.segments(direction):
             return dict.fromkeys(self.per_direction, "no data")
+        told = {DUPLICATES_TOLD: int(self._duplicates.value_of(direction))}
+        if not facts.tap_at[direction] <= NEAR:
+            return dict.fromkeys(self.per_direction, NOT_NEAR) | told
         repairs = self._repairs.value_of(direction)
         return {
             FAST: int(repairs[Repair.FAST]),
             TIMEOUT: int(repairs[Repair.TIMEOUT]),
             SPURIOUS: int(repairs[Repair.SPURIOUS]),
             OTHER: int(repairs[Repair.OTHER]),
-            DUPLICATES_TOLD: int(self._duplicates.value_of(direction)),
+            **told,
         }

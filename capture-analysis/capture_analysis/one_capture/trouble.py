@@ -62,8 +62,9 @@ def _lost(value: Value) -> float:
     """Count lost segments: overtaken ones, and those sent again without need, were not lost."""
     if value("reordered_segments") >= 0:  # at the receiver
         return value("late_segments") - value("reordered_segments")
-    spurious = value("retransmissions_spurious")
-    return value("loss_events") - max(0, spurious)  # which is 0 if it is unknown
+    # Each is 0 if it is unknown.
+    needless = max(0, value("retransmissions_spurious")), max(0, value("duplicates_told"))
+    return value("loss_events") - max(needless)
 
 
 def _policed(value: Value) -> bool:
