@@ -95,7 +95,12 @@ def limit_of(values: Numbers) -> Limit:
     """
     afar = any(_number(values, name) is not None for name in CAUSES_AFAR)
     waits = CAUSES_AFAR if afar else CAUSES
-    found = _full_link(values) or _standing_queue(values, waits) or _longest_wait(values, waits)
+    found = (
+        _idle(values)
+        or _full_link(values)
+        or _standing_queue(values, waits)
+        or _longest_wait(values, waits)
+    )
     return replace(found, sentence=" ".join((found.sentence, *troubles(values))))
 
 
@@ -118,6 +123,21 @@ def queueing(values: Numbers) -> str:
     if max(_number(values, "rtt_growth") or 0.0, _stands(values)) < MOST_OF_IT:
         return ""
     return f"The queue adds {short(median - shortest)} ms: {trips}"
+
+
+def _idle(values: Numbers) -> Limit | None:
+    """Tell whether the application paused nearly all the time."""
+    share, pauses = _paused_share(values), _number(values, "pauses")
+    if share < FULL or not pauses:
+        return None
+    text = "its application has nothing to send: it was idle for"
+    return Limit(
+        "application", share, f"For {_percent(share)} of the time, {text} {short(pauses)} s."
+    )
+
+
+def _paused_share(values: Numbers) -> float:
+    return next((found for name in _PAUSES if (found := _number(values, name)) is not None), 0.0)
 
 
 def _full_link(values: Numbers) -> Limit | None:
@@ -226,7 +246,7 @@ def _shows_full_link(values: Numbers) -> bool:
 
 def _waits(values: Numbers, causes: Causes) -> Iterator[tuple[str, float]]:
     """Yield the share of each known cause, pauses left out."""
-    paused = next((found for name in _PAUSES if (found := _number(values, name)) is not None), 0.0)
+    paused = _paused_share(values)
     if paused == 1 or not _number(values, "data_time"):
         return
     for name in causes:

@@ -13,14 +13,7 @@ from capture_analysis.one_capture.single import measure
 from measured_captures import ColumnCapture, values
 from simulated_path import Connection, Link, Place, Simulation
 
-SHARES = (
-    "afar_recovery",
-    "afar_receive_window",
-    "afar_zero_window",
-    "afar_application",
-    "afar_sender",
-    "afar_pause",
-)
+SHARES = [each.name for each in limits_from_afar.LimitsFromAfar.per_direction]
 PLACES = ("middle", "far")
 
 

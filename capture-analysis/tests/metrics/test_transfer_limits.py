@@ -13,17 +13,8 @@ from capture_analysis.tracking import Kind, Tracker
 from measured_captures import ColumnCapture, values
 from simulated_path import Connection, Link, Place, Simulation
 
-SHARES = (
-    "limited_application",
-    "limited_recovery",
-    "limited_receive_window",
-    "limited_congestion_window",
-    "limited_ack_compression",
-    "limited_send_buffer",
-    "limited_zero_window",
-    "limited_pause",
-    "limited_nagle",
-)
+NAMES = [each.name for each in transfer_limits.TransferLimits.per_direction]
+SHARES = [name for name in NAMES if name.startswith("limited_")]
 
 
 def captured(place: Place = "near", loss: float = 0, **settings: Any) -> ColumnCapture:
@@ -116,16 +107,6 @@ def test_send_buffer() -> None:
     found = limits(capture)
     assert found.limited_send_buffer == 0
     assert found.limited_congestion_window > 0.9
-
-
-@pytest.mark.parametrize("packets", [1, 7])
-def test_send_buffer_across_blocks(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The share of the send buffer does not depend on where blocks end."""
-    capture = refilled(every=4)
-    capture.whole = capture.whole.where(slice(300))
-    expected = limits(capture).limited_send_buffer
-    monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
-    assert limits(capture).limited_send_buffer == expected > 0.8
 
 
 def by_hand(capture: ColumnCapture) -> list[float]:
@@ -231,15 +212,15 @@ def test_shares_sum_to_one() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("packets", [1, 7, 100])
-def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["limited_recovery", "limited_send_buffer"])
+def test_blocks_do_not_matter(name: str, packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shares do not depend on where blocks end."""
-    capture = two_way(loss=0.01).captured()
-    capture.whole = capture.whole.where(slice(2500))
+    capture = refilled(every=4) if "buffer" in name else two_way(loss=0.01).captured()
+    capture.whole = capture.whole.where(slice(300 if "buffer" in name else 2500))
     expected = limits(capture)
     monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
     found = limits(capture)
-    assert expected.limited_recovery > 0.01
-    assert expected.limited_ack_compression > 0.1
+    assert getattr(expected, name) > 0.01
     assert [getattr(found, n) for n in SHARES] == [getattr(expected, n) for n in SHARES]
 
 

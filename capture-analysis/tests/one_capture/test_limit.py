@@ -36,6 +36,18 @@ def test_pauses_limit_nothing() -> None:
     )
 
 
+def test_pauses_that_take_nearly_all_the_time() -> None:
+    """A transfer that is idle for nine tenths of the time is limited by its application alone."""
+    found = limit_of(WAITS | {"limited_pause": 0.96, "pauses": 48.0, "bottleneck_rate": 8.0})
+    assert found.sentence == (
+        "For 96 % of the time, its application has nothing to send: it was idle for 48 s."
+    )
+    assert (found.cause, limit_of(WAITS | {"limited_pause": 0.89}).cause) == (
+        "application",
+        "receive window",
+    )
+
+
 @pytest.mark.parametrize(("share", "cause"), [(0.9, LINK), (0.89, "receive window")])
 def test_full_link_comes_first(share: float, cause: str) -> None:
     """A link of known rate is full from 90 % of it on, whatever the data waits for."""
