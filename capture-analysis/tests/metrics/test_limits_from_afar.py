@@ -13,7 +13,6 @@ from capture_analysis.one_capture.single import measure
 from measured_captures import ColumnCapture, values
 from simulated_path import Connection, Link, Place, Simulation
 
-SHARES = [each.name for each in limits_from_afar.LimitsFromAfar.per_direction]
 PLACES = ("middle", "far")
 
 
@@ -61,14 +60,6 @@ def test_writes_of_the_application(place: Place) -> None:
     found = limits(capture)
     assert found.afar_application > 0.6
     assert limit_of(vars(found)).cause == "application"
-
-
-def test_shares_sum_to_one() -> None:
-    """The shares divide all of the time."""
-    found = limits(captured("far", loss=0.01, window=1000, announced=20))
-    shares = [getattr(found, name) for name in SHARES]
-    assert sum(shares) == pytest.approx(1)
-    assert min(shares[:2]) > 0.05
 
 
 def test_what_cannot_be_told() -> None:

@@ -203,13 +203,6 @@ def test_wait_for_a_timeout_is_recovery() -> None:
     assert limits(captured(announced=2)).limited_receive_window > 0.9
 
 
-def test_shares_sum_to_one() -> None:
-    """The shares sum to one."""
-    found = limits(two_way(loss=0.01).captured())
-    assert found.limited_ack_compression > 0.1
-    assert sum(getattr(found, name) for name in SHARES) == pytest.approx(1)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("packets", [1, 7, 100])
 @pytest.mark.parametrize("name", ["limited_recovery", "limited_send_buffer"])

@@ -1,6 +1,5 @@
 """Troubles that people look for in a capture, and repairs, written packet by packet."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -310,43 +309,25 @@ def test_a_stall_has_its_time_and_cause() -> None:
     assert "the sender's application had nothing" in said(asking(thinks_us=1000 * MS), 1)
 
 
-def refused(script: Script) -> None:
-    """Answer a SYN with a RST."""
-    script.send(1, 20 * MS, 0, ack=1, flags=FLAG_RST | FLAG_ACK)
+# After a SYN: end, time, number, acknowledgement and flags; connects, those refused and unanswered.
+CONNECTS = {
+    "refused": ([(1, 20, 0, 1, FLAG_RST | FLAG_ACK)], (1, 1, 0)),
+    "sent again": ([(0, 1000, 0, 0, FLAG_SYN)], (1, 0, 1)),
+    "reset by its own end": ([(0, 1000, 1, 0, FLAG_RST)], (1, 0, 1)),
+    "probed": ([(1, 20, 0, 1, FLAG_SYN | FLAG_ACK), (0, 20, 1, 0, FLAG_RST)], (1, 0, 0)),
+    "answered": ([], (1, 0, 0)),
+}
 
 
-def unanswered(script: Script) -> None:
-    """Send a SYN again."""
-    script.send(0, 1000 * MS, 0, flags=FLAG_SYN)
-
-
-def given_up(script: Script) -> None:
-    """Reset a connection that got no answer, from its own end."""
-    script.send(0, 1000 * MS, 1, flags=FLAG_RST)
-
-
-def probed(script: Script) -> None:
-    """Answer a SYN, and reset the connection from the end that asked."""
-    script.send(1, 20 * MS, 0, ack=1, flags=FLAG_SYN | FLAG_ACK)
-    script.send(0, 20 * MS, 1, flags=FLAG_RST)
-
-
-@pytest.mark.parametrize(
-    ("happens", "counts"),
-    [
-        (refused, (1, 1, 0)),
-        (unanswered, (1, 0, 1)),
-        (given_up, (1, 0, 1)),
-        (probed, (1, 0, 0)),
-        (None, (1, 0, 0)),
-    ],
-)
-def test_connects(happens: Callable[[Script], None] | None, counts: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("name", CONNECTS)
+def test_connects(name: str) -> None:
     """A SYN that the other end answers with RST, or with nothing, counts so, in the table, too."""
+    packets, counts = CONNECTS[name]
     script = asking()
-    if happens:
+    if packets:
         del script.packets[1:]
-        happens(script)
+    for end, at_ms, seq, ack, flags in packets:
+        script.send(end, at_ms * MS, seq, ack=ack, flags=flags)
     measured = measure(script.captured())
     (each,) = (each for each in measured.estimators if type(each).__name__ == "Connects")
     of = {d.name: v for d, v in each.of_capture(measured.tally, measured.facts).items()}
