@@ -48,7 +48,7 @@ hidden: setup ## twenty findings on the papers' TCP and on Linux's own, into doc
 	@$(BIN)/python docs/hidden_page.py run
 
 atlas: setup ## what TCP does in fifty situations on three kernels, into docs/atlas.md (OF="syn-retries ..." prints some)
-	@for kernel in 6.1 wide newest; do $(BIN)/twoway build --kernel $$kernel; done
+	@for kernel in 6.1 wide newest-tun; do $(BIN)/twoway build --kernel $$kernel; done
 	@$(BIN)/python docs/atlas_page.py run $(OF)
 
 results-page: env ## docs/results: claims by today's files, and the page of its tables

@@ -22,7 +22,7 @@ from twoway.guest.source import kernel_named
 PAGE = Path(__file__).with_name("atlas.md")
 KEPT = PAGE.parent / "results/atlas.csv"
 SITUATIONS: dict[str, list[str]] = yaml.safe_load(PAGE.with_suffix(".yml").read_text("utf-8"))
-KERNELS = ("6.1", "wide", "newest")
+KERNELS = ("6.1", "wide", "newest-tun")
 _MEMORY_MIB = 6144  # so that it does not bound the defaults of buffers
 _TEXT = """\
 # What Linux's TCP does, since when

@@ -94,8 +94,9 @@ KERNEL: Option = (
     {
         "metavar": "SOURCE",
         "help": "the kernel of the backend uml: guest, built by `make setup` (default); wide, with "
-        "MPTCP, tunnels and netfilter; newest, Debian's newest; 6.1, Debian 12's; or the "
-        "folder of a source from 6.1 on; `twoway build --kernel SOURCE` builds each once",
+        "MPTCP, tunnels and netfilter; newest, Debian's newest; newest-tun, the same with TUN; "
+        "6.1, Debian 12's; or the folder of a source from 6.1 on; `twoway build --kernel SOURCE` "
+        "builds each once",
     },
 )
 WORKERS: Option = (

@@ -19,17 +19,20 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
     "sanitized": ["guest.config", "sanitized.config"],
     "newest": ["guest.config", "newest.config"],
+    "newest-tun": ["guest.config", "newest.config", "newest-tun.config"],
     "wide": ["guest.config", "wide.config"],
     "6.1": ["guest.config", "6.1.config"],
 }
 # Patches under vm/, in order of application: those for kernels before the newest, the series for
 # upstream without their cover letters, those that stay here.
 _SERIES = "patches/upstream/*/000[1-9]-*.patch"
+_NEWEST_PATCHES = (_SERIES, "patches/7.3/*.patch")
 _GUEST_PATCHES = ("patches/older/*.patch", _SERIES, "patches/local/*.patch")
 _PATCHES: dict[Flavour, Sequence[str]] = {
     "guest": _GUEST_PATCHES,
     "sanitized": _GUEST_PATCHES,
-    "newest": [_SERIES, "patches/7.3/*.patch"],
+    "newest": _NEWEST_PATCHES,
+    "newest-tun": _NEWEST_PATCHES,
     "wide": _GUEST_PATCHES,
     # Without those that only save time and do not fit.
     "6.1": (

@@ -27,22 +27,10 @@ GUEST_SOURCES = [
     VM / "guest/plan_clock.h",
     VM / "guest/stream_end.h",
 ]
-_PROGRAMS: dict[Flavour, list[Path]] = {
-    "guest": GUEST_PROGRAMS,
-    "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/fuzz/qdisc_fuzz.c"],
-    "newest": GUEST_PROGRAMS,
-    "wide": GUEST_PROGRAMS,
-    "6.1": GUEST_PROGRAMS,
-}
+_SANITIZED_PROGRAMS = [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/fuzz/qdisc_fuzz.c"]
 # Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
 # the alignment in ours only, because the kernel's own code does not pass.
-_MODULE_SETTINGS: dict[Flavour, list[str]] = {
-    "guest": ["KCFLAGS=-Werror"],
-    "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
-    "newest": ["KCFLAGS=-Werror"],
-    "wide": ["KCFLAGS=-Werror"],
-    "6.1": ["KCFLAGS=-Werror"],
-}
+_SANITIZED_SETTINGS = ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"]
 # The sources, below kernel-modules/, of our modules and our parts of tc.
 MODULE_SOURCES = (
     "*.c",
@@ -71,14 +59,18 @@ def build_guest_programs(programs: Path, build: Path, flavour: Flavour, steps: S
         flavour: the guest's flavour.
         steps: shows progress.
     """
-    kbuild = ["-C", str(build), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
-    build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
+    sanitized = flavour == "sanitized"
+    settings = _SANITIZED_SETTINGS if sanitized else ["KCFLAGS=-Werror"]
+    sources = _SANITIZED_PROGRAMS if sanitized else GUEST_PROGRAMS
+    build_programs(
+        programs, sources, ["-C", str(build), "ARCH=um", "W=1", *settings], steps, flavour
+    )
 
 
 def programs_key(source: KernelSource, flavour: Flavour) -> str:
     """Hash everything from which a guest's programs and modules are made, with the kernel."""
     modules = [*MODULE_SOURCES]
-    if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
+    if flavour == "sanitized":
         modules += ["tests/*.[ch]", "tests/fuzz/*.[ch]", "tests/Kbuild"]
     return content_hash(
         kernel_key(source, flavour).encode(),

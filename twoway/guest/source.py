@@ -12,9 +12,10 @@ from twoway.guest.seals import content_hash, read_facts
 from twoway.paths import PACKAGED, cache
 
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
-# "newest" is Debian's newest kernel with the series in vm/patches/upstream; "wide" has more of
-# Linux's network, for what an experiment sets up by commands; "6.1" is Debian 12's first kernel.
-Flavour = Literal["guest", "sanitized", "newest", "wide", "6.1"]
+# "newest" is Debian's newest kernel with the series in vm/patches/upstream, "newest-tun" that with
+# TUN; "wide" has more of Linux's network, for what an experiment sets up by commands; "6.1" is
+# Debian 12's first kernel.
+Flavour = Literal["guest", "sanitized", "newest", "newest-tun", "wide", "6.1"]
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,11 @@ NAMED: dict[str | None, Flavour] = {
     "guest": "guest",
     "wide": "wide",
     "newest": "newest",
+    "newest-tun": "newest-tun",
     "6.1": "6.1",
 }
 # Flavours with a source that `vm/fetch-source` fetches: its argument, if it needs one.
-FETCHED: dict[Flavour, list[str]] = {"newest": [], "6.1": ["6.1"]}
+FETCHED: dict[Flavour, list[str]] = {"newest": [], "newest-tun": [], "6.1": ["6.1"]}
 
 _OLDEST_KERNEL = (6, 1)
 # From this version on a tree is configured and patched as "guest", the first whose patches all fit.

@@ -19,15 +19,15 @@ def _tree(folder: Path, version: str) -> Path:
 
 
 def test_names_of_kernels(tmp_path: Path) -> None:
-    """A kernel's name is `guest`, `wide`, `newest`, `6.1`, a folder, or one with a patch."""
+    """A kernel's name is `guest`, `wide`, `newest-tun`, `6.1`, a folder, or one with a patch."""
     assert kernel_named(None) == "guest"
-    assert all(kernel_named(name) == name for name in ("guest", "wide", "newest", "6.1"))
+    assert all(kernel_named(name) == name for name in ("guest", "wide", "newest-tun", "6.1"))
     assert kernel_named(str(tmp_path)) == tmp_path
     patch = tmp_path / "a+b.diff"
     patch.touch()
     assert kernel_named(f"wide+{tmp_path}/a+b.diff") == Patched("wide", patch)
     for name in ("6.12", "guest+gone.diff", f"6.12+{patch}"):
-        with pytest.raises(UsageError, match=r"must be guest, wide, newest, 6.1 or .* got "):
+        with pytest.raises(UsageError, match=r"must be guest, wide, newest, newest-tun, 6.1 or "):
             kernel_named(name)
 
 
