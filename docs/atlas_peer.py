@@ -200,7 +200,7 @@ class Situation:
                 due.append((free + float(rtt_s), each.first + each.length))
             used = len(self.seen)
 
-    # Steps of time, and of what is shown
+    # Steps that let time pass, and steps that show a fact
 
     def wait(self, seconds: str) -> None:
         """Let time pass, and read the host's segments."""
