@@ -27,8 +27,8 @@
  *   Elsewhere the receiver is DCTCP's (RFC 8257): it echoes the mark of each packet by ECE, and
  *   acknowledges at once when that changes. The ACK of a packet that was delayed has the mark of
  *   the next one. Both ends need this control, or the receiver the kernel's dctcp.
- * - ECT(1). In 7.x the module asks for it, and 7.3-rc7 sends the SYN with it, but data as ECT(0):
- *   tcp_ecn_send() sets that for each packet, after the last call of a module. Elsewhere all
+ * - ECT(1). In 7.x the module asks for it. Stock 7.3-rc7 sends the SYN with it, but data as ECT(0),
+ *   set by tcp_ecn_send() after the last call of a module; vm/patches/7.3 mends that. Elsewhere all
  *   packets have ECT(0). An L4S queue takes those for classic traffic: use a queue that marks
  *   above a threshold.
  * - Loss. The window is halved, as by Reno; the draft leaves the choice between Reno and CUBIC.
