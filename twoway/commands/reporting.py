@@ -73,9 +73,11 @@ def named_run(args: argparse.Namespace) -> Path:
 def repeatable_run(args: argparse.Namespace, named: str | None) -> "tuple[Path, Point, Backend]":
     """Find a run, the latest if none is named, with its experiment of today and its backend.
 
-    The experiment's file is the one that is named, or the one in the current folder, if any.
+    The experiment's file is the one that is named, or the one in the current folder, if any; or a
+    row of a suite.
     """
     from twoway.backends.registry import backend_for, find_backend
+    from twoway.description.suite import row_names, suite_names
     from twoway.errors import SpecError
     from twoway.manifest import read_manifest
     from twoway.paths import experiment_files
@@ -86,10 +88,14 @@ def repeatable_run(args: argparse.Namespace, named: str | None) -> "tuple[Path, 
     name = read_manifest(folder).experiment.id
     experiment, at, values = name.partition("@")
     given = Path((named or "").partition("@")[0])
+    suites = [suite for suite in suite_names() if experiment.startswith(f"{suite}-")]
+    rows = {row.replace("/", "-"): row for suite in suites for row in row_names(suite)}
+    name = f"{rows.get(experiment, experiment)}{at}{values}"
     for file in (Path(f"{experiment}.yml"), given):
         if file.suffix in {".yml", ".yaml"} and file.is_file():
             name = f"{file}{at}{values}"
-    if name == experiment + at + values and experiment not in experiment_files():
+    known = {*rows, *experiment_files()}
+    if name == experiment + at + values and experiment not in known:
         raise SpecError(
             [f"{folder}: {experiment}.yml, which this is a run of, is not in this folder"],
             f"name the file instead of the folder: PATH/{experiment}.yml",

@@ -111,9 +111,12 @@ def test_a_cell_that_is_not_for_a_program_is_grey(card: Card, tmp_path: Path) ->
 
 
 def test_a_row_with_a_target_shows_its_number(card: Card, tmp_path: Path) -> None:
-    """The arrow points at the number that is good, and a flow that lets itself starve is red."""
+    """The arrow points at the good number; a flow that starves is red, and its run can be asked."""
     beside = card.lines[3].model_copy(update={"better": 5.0, "row": "s-alone"}).with_standing()
-    page = page_text(write_card(card.model_copy(update={"lines": (beside,)}), [], tmp_path))
+    cells = {**beside.cells, "reno": beside.cells["reno"].model_copy(update={"runs": ("s@reno",)})}
+    line = beside.model_copy(update={"cells": cells})
+    runs: Any = [SimpleNamespace(results=[SimpleNamespace(id="s@reno", folder=tmp_path)])]
+    page = page_text(write_card(card.model_copy(update={"lines": (line,)}), runs, tmp_path))
     assert '<span title="near 5 is better">→&nbsp;5</span>' in page
     assert {n: cell.standing for n, cell in beside.cells.items()} == {
         "mine": "poor",
@@ -121,6 +124,7 @@ def test_a_row_with_a_target_shows_its_number(card: Card, tmp_path: Path) -> Non
         "reno": "poor",
     }
     assert page.count('<td class="number poor"') == 2
+    assert "twoway why s@reno --metric goodput.flow" in page
     csv = (tmp_path / "card.csv").read_text("utf-8")
     assert csv.count(",goodput.flow,Mbit/s,5.0,") == 3
 

@@ -1,10 +1,14 @@
 """The answer of `twoway why` in words, from events with known effects."""
 
+import argparse
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from twoway.commands.reporting import repeatable_run
 from twoway.sweeps.events import Event
 from twoway.sweeps.why import Answer, Pair, _neighbours
 
@@ -84,3 +88,15 @@ def test_pairs_are_neighbours_and_the_closest_come_first() -> None:
     early, late, later = at(1, 0, 1), at(5, 1, 0), at(6, 2, 1)
     events = [late, at(5, 1, 1), early, later, replace(at(5.5, 3, 1), effect=None)]
     assert _neighbours(events) == [(late, later), (early, late)]
+
+
+def test_a_run_of_a_suites_row_is_asked_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The id on a run's page and on a card, `quick-alone@...`, is that of the row quick/alone."""
+    row = "quick-alone@control=bbr,line=20mbit-100ms,buffer=1bdp"
+    manifest = SimpleNamespace(experiment=SimpleNamespace(id=row))
+    monkeypatch.setattr("twoway.runs.finding.find_run", lambda *_: Path())
+    monkeypatch.setattr("twoway.manifest.read_manifest", lambda _: manifest)
+    monkeypatch.setattr("twoway.backends.registry.find_backend", lambda *_: None)
+    monkeypatch.setattr("twoway.backends.registry.backend_for", lambda *_: None)
+    _, point, _ = repeatable_run(argparse.Namespace(results=Path(), kernel=None), row)
+    assert point.id == row
