@@ -141,8 +141,9 @@ class _Episode:
 
     def end(self) -> None:
         """Answer no more: the run goes on to its end with the window that it has."""
-        os.close(self._answers)
+        self.answer(0, 0, 0, 0)
         self._thread.join()
+        os.close(self._answers)
         os.close(self._questions)
         self._folder.cleanup()
 
@@ -223,7 +224,7 @@ class Control(gymnasium.Env[Array, Array]):
         now = self._episode.question()
         if now is None:
             return {}
-        self._flow = self._episode.flows[now.port]
+        self._flow = self._episode.flows.get(now.port, f"port {now.port}")
         before = self._last.get(self._flow, now)
         self._last[self._flow] = now
         interval_us = now.time_us - before.time_us

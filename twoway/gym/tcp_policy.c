@@ -36,7 +36,7 @@ struct answer {
 	u64 due_us;
 	u64 ask_us;
 	u64 rate;		/* bytes per second; 0: not paced */
-	u64 window;		/* packets */
+	u64 window;		/* packets; 0: ask no more */
 };
 
 struct policy {
@@ -45,7 +45,7 @@ struct policy {
 };
 
 static int questions, answers; /* descriptors of the host */
-static bool closed; /* by the program: nothing is asked any more */
+static bool closed; /* by the program */
 
 static bool ask(const struct question *question, struct answer *answer)
 {
@@ -55,7 +55,7 @@ static bool ask(const struct question *question, struct answer *answer)
 		do {
 			n = os_read_file(answers, answer, sizeof(*answer));
 		} while (n == -EINTR);
-	return n == sizeof(*answer);
+	return n == sizeof(*answer) && answer->window;
 }
 
 static void apply(struct sock *sk)
@@ -66,7 +66,7 @@ static void apply(struct sock *sk)
 	if (!policy->waits || tp->tcp_mstamp < policy->answer.due_us)
 		return;
 	policy->waits = false;
-	tcp_snd_cwnd_set(tp, clamp_t(u64, policy->answer.window, 1, tp->snd_cwnd_clamp));
+	tcp_snd_cwnd_set(tp, min_t(u64, policy->answer.window, tp->snd_cwnd_clamp));
 	if (policy->answer.rate) {
 		sk->sk_pacing_rate = min_t(u64, policy->answer.rate, sk->sk_max_pacing_rate);
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
