@@ -400,7 +400,7 @@ def test_marks_and_their_echoes() -> None:
 # Packets of a connection whose source has sent five segments of 100 bytes, the last at 104 us: end,
 # time, and the number that it sends, or acknowledges. Then the reasons of those sent again.
 TWICE = (1, 200, 101), (1, 210, 101)
-REPAIRS = {
+REPAIRS: dict[str, tuple[list[tuple[int, ...]], list[Repair]]] = {
     "after duplicate ACKs a repair is fast to its end": (
         [*TWICE, (0, 220, 101), (1, 300, 301), (0, 310, 301)],
         [Repair.FAST, Repair.FAST],
