@@ -10,11 +10,14 @@ import yaml
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
 from support.running import ROOT, measure
+from support.runs import carry_out
 from support.warm_command import twoway
 
 import twoway as twoway_package
 from twoway.backends.sandbox import GUEST_PATH
+from twoway.description.suite import control_of, load_suite, rows_for
 from twoway.report.card import Card, card_table
+from twoway.runs.points import load_points
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -60,10 +63,19 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = AIMD.read_text().replace('"aimd"', '"broken"')
     assert _REGISTER in text
     (folder / "tcp_broken.c").write_text(text.replace(_REGISTER, f"return -EINVAL;\n\t{_REGISTER}"))
+    _carry_out(folder, str(AIMD), folder / "results")
     done = _score(folder, AIMD, folder / "tcp_broken.c")
     assert done.returncode == 1
     assert "small-alone@control=broken,queue=5: " in done.stderr
     return folder
+
+
+def _carry_out(folder: Path, control: str, results: Path) -> None:
+    """Run the suite's columns and a control, or copy their kept runs, for the command to keep."""
+    suite = load_suite(str(folder / "small.yml"))
+    for row in [*suite.experiments, *rows_for(suite, *control_of(control))]:
+        for point in load_points(row, None):
+            carry_out(point, results)
 
 
 def _score(folder: Path, *controls: Path | str) -> Any:
@@ -97,6 +109,7 @@ def test_quic_is_a_column(scored: Path, tmp_path: Path) -> None:
     """QUIC has the row's points, a goodput that fits the link, and reasons in its empty cells."""
     if shutil.which("gtlsserver", path=GUEST_PATH) is None:
         pytest.skip("ngtcp2 is not installed here")
+    _carry_out(scored, "quic-cubic", tmp_path)
     suite = ("--suite", scored / "small.yml", "--results", tmp_path)
     assert twoway("score", "quic-cubic", *suite).returncode == 0
     card = Card.read(tmp_path / "score/small/card.json")
