@@ -220,9 +220,11 @@ $(UV): | run-packages
 uv: $(UV)
 	@echo $(UV)
 
-wheel: env ## the packages capture-analysis and twoway as wheels, into dist/
-	@rm -rf capture-analysis/build/lib* capture-analysis/build/bdist* # of sources that are gone
+wheel: setup ## the packages capture-analysis, twoway and the ready guest as wheels, into dist/
+	@rm -rf capture-analysis/build/lib* capture-analysis/build/bdist* dist/guest # of sources that are gone
 	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist --all-packages
+	@$(BIN)/twoway build --copy dist/guest
+	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist packaging/guest
 	@ls dist/*.whl
 
 deb: run-packages deb-packages ## Debian packages for this release: guest ready-made, no compiler needed; into dist/

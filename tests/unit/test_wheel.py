@@ -1,5 +1,6 @@
 """The wheels that pip and uv build: their contents, and use without the checkout."""
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -96,3 +97,20 @@ def test_pip_takes_both_packages_from_the_checkout(
     (required,) = (line for line in lines if line.startswith("Requires-Dist: capture-analysis"))
     at = found and found + (ROOT / "capture-analysis").as_uri()
     assert required == f"Requires-Dist: capture-analysis[cluster,figures,parquet]{at}"
+
+
+def test_the_guests_wheel_joins_twoways(tmp_path: Path) -> None:
+    """The guest's files are in the folder in which an installed twoway looks, for Linux alone."""
+    for name in ("packaging/guest/pyproject.toml", "packaging/guest/platform_tag.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "twoway").mkdir()
+    shutil.copy(ROOT / "twoway/__init__.py", tmp_path / "twoway")
+    program = tmp_path / "dist/guest/kernel/linux"
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    uv("build", "--wheel", "--out-dir", tmp_path, tmp_path / "packaging/guest")
+    (wheel,) = tmp_path.glob("twoway_guest-*-py3-none-manylinux_2_36_x86_64.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        mode = archive.getinfo("twoway/share/guest/kernel/linux").external_attr >> 16
+    assert mode & 0o111
