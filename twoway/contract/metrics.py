@@ -28,7 +28,9 @@ class Way(Record):
 
     packets: int = Field(description="that its sender sent")
     payload_bytes: int = Field(description="of these packets")
-    lost: int = Field(description="packets that never arrived")
+    lost: int | None = Field(
+        description="packets that never arrived; null if others arrived: fragments"
+    )
     metrics: dict[str, Metric] = Field(
         description="for a TCP connection the measures "
         "of capture-analysis from the captures of both "

@@ -158,7 +158,7 @@ def _way(
     return Way(
         packets=len(sent),
         payload_bytes=int(sent.payload_bytes.sum()),
-        lost=_lost(sent, at_ends[1], on_path),
+        lost=_lost(sent, heard, on_path),
         metrics={
             **(measures if protocol == TCP else {}),
             **({d.name: Metric(value=ms, unit=d.unit) for d, ms in found} if len(rtt_ns) else {}),
@@ -178,5 +178,9 @@ def _echoes_ns(sent: Packets, heard: Packets, answers: Packets, back: Packets) -
     return back.time_ns - asked_ns[returned]
 
 
-def _lost(sent: Packets, arrived: Packets, on_path: Packets) -> int:
-    return int((lost_between(sent, arrived) & ~np.isin(sent.key(), on_path.key())).sum())
+def _lost(sent: Packets, heard: Packets, on_path: Packets) -> int | None:
+    """Count the packets that never arrived; None if others arrived: fragments."""
+    missing = lost_between(sent, heard)
+    if missing.any() and not np.isin(heard.key(), sent.key()).all():
+        return None
+    return int((missing & ~np.isin(sent.key(), on_path.key())).sum())

@@ -163,7 +163,11 @@ def _directions(flow: FoundFlow) -> Iterable[Row]:
         (f"{first} > {second}", flow.forward),
         (f"{second} > {first}", flow.backward),
     ):
-        sizes = (str(sent.packets), str(sent.payload_bytes), str(sent.lost))
+        sizes = (
+            str(sent.packets),
+            str(sent.payload_bytes),
+            "-" if sent.lost is None else str(sent.lost),
+        )
         yield f"{flow.protocol} {ends}", *sizes, *(_value(sent.metrics.get(d.name)) for d in _RTT)
 
 
