@@ -92,13 +92,13 @@ def test_what_a_router_changes_fails_no_run(
 
 
 def test_a_program_loses_nothing_to_fragments(tmp_path: Path) -> None:
-    """Where a router cuts datagrams, it cannot be told how many are lost."""
+    """If a router cuts datagrams, it cannot be told how many are lost."""
     send = ["sh", "-c", "head -c 20000 /dev/zero | socat -b 4000 -u - UDP:h2:9"]
     programs = [{"name": "client", "host": "h1", "start_s": 0.5, "command": send}]
     path = write_experiment(tmp_path, {**LINUX, **CUT, "flows": [], "programs": programs})
     found = measure(path, tmp_path / "results")["found"]
-    ways = [each["forward"] for each in found if each["protocol"] == "udp"]
-    assert [(way["packets"], way["lost"]) for way in ways] == [(10, None), (5, None)]
+    rows = [each["forward"] for each in found if each["protocol"] == "udp"]
+    assert [(row["packets"], row["lost"]) for row in rows] == [(10, None), (5, None)]
 
 
 def test_routes_change_and_change_back(tmp_path: Path) -> None:
