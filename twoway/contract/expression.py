@@ -19,7 +19,7 @@ from functools import cache
 from statistics import fmean, median
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from twoway.contract.metrics import Metric
 from twoway.contract.model import Name, Record, demand
@@ -364,15 +364,20 @@ class Derived(Record):
     )
     meaning: str = Field(default="", max_length=300, description="what it means, for people")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _formula_alone(cls, given: Any) -> Any:
-        return {"formula": given} if isinstance(given, str) else given
-
     @property
     def expression(self) -> Expression:
         """The formula, read."""
         return read_expression(self.formula)
+
+
+def _of_formula(given: Any) -> Any:
+    return {"formula": given} if isinstance(given, str) else given
+
+
+# Derived metrics by name; a formula alone stands for one.
+DerivedByName = dict[
+    Name, Annotated[Derived, BeforeValidator(_of_formula, json_schema_input_type=Derived | str)]
+]
 
 
 def derived_problems(
@@ -424,7 +429,7 @@ def with_derived(
     return found, reasons
 
 
-_NAMED = TypeAdapter(dict[Name, Derived])
+_NAMED = TypeAdapter(DerivedByName)
 
 
 def read_asked(given: Sequence[str]) -> tuple[list[str], dict[str, Derived]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from twoway.contract.expression import Derived
+from twoway.contract.expression import DerivedByName
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
 from twoway.contract.network import IpVersion, whole_ns
 from twoway.description.congestion import CONTROLS, KERNELS_OWN
@@ -303,7 +303,7 @@ class Experiment(Model):
     matrix: dict[Name, Axis] = Field(
         default={}, description="a sweep: its axes; every combination of their values is run"
     )
-    metrics: Annotated[dict[Name, Derived], Field(max_length=50)] = Field(
+    metrics: Annotated[DerivedByName, Field(max_length=50)] = Field(
         default={},
         description="metrics computed from others, by name, such as "
         "`share: goodput.bbr / sum(goodput.*)`",
