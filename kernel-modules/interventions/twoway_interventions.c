@@ -99,6 +99,7 @@ static struct rule {
 	struct hrtimer *asleep;		/* the timer that ends its sleep, */
 	bool due;			/* and whether it is to end now */
 	u32 read_from, read_to, more;	/* of read: what waits, and the larger buffer, bytes */
+	int buffer;		/* with what was added; Linux may choose another */
 } rules[MOST_RULES];
 static int count;
 
@@ -414,6 +415,7 @@ static void on_arrival(void *unused, struct sock *sk, const struct sk_buff *skb)
 		rule->sk = sk;
 		rule->more = atomic_read(&sk->sk_rmem_alloc);
 		sk->sk_rcvbuf += rule->more;
+		rule->buffer = sk->sk_rcvbuf;
 		acts(rule, now);
 	}
 }
@@ -428,7 +430,10 @@ static void on_read(void *unused, struct sock *sk)
 			continue;
 		waits = max_t(s32, rule->read_to - tcp_sk(sk)->copied_seq, 0);
 		left = mul_u64_u32_div(rule->more, waits, rule->read_to - rule->read_from);
+		if (sk->sk_rcvbuf != rule->buffer)
+			sk->sk_rcvbuf += rule->more;
 		sk->sk_rcvbuf -= rule->more - left;
+		rule->buffer = sk->sk_rcvbuf;
 		rule->more = left;
 		rule->read_from = tcp_sk(sk)->copied_seq;
 	}

@@ -1,5 +1,6 @@
-"""Tag the guest's wheel with its platform: any Python on Linux, x86-64 with Debian 12's glibc."""
+"""Tag the guest's wheel with its platform: any Python on x86-64 Linux with this glibc or later."""
 
+import platform
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -11,4 +12,5 @@ class PlatformHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Set the tag for every version."""
         assert version
-        build_data |= {"pure_python": False, "tag": "py3-none-manylinux_2_36_x86_64"}
+        glibc = platform.libc_ver()[1].replace(".", "_")
+        build_data |= {"pure_python": False, "tag": f"py3-none-manylinux_{glibc}_x86_64"}

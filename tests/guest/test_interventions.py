@@ -349,13 +349,15 @@ def test_without_any_event_other_flows_are_the_events(tmp_path: Path) -> None:
         for name in ("one", "two")
     ]
     flows[1] |= {"from": "h2", "to": "h1", "start_s": 0.5}
+    noise = {"name": "noise", "from": "h2", "to": "h1", "packet_bytes": 500, "rate_mbit": 0.1}
     document = {**FILLS, "stack": {"preset": "papers"}, "flows": flows, "warm_up_s": 1}
-    carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    carry_out(write_experiment(tmp_path, document | {"datagrams": [noise]}), tmp_path / "results")
     done = _ask(tmp_path, "--metric", "goodput.one", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    (event,) = found["events"]
-    assert event["effect"] > 0.2 * found["value"]
+    (first, second) = found["events"]
+    assert first["effect"] > 0.2 * found["value"]
+    assert (first["flow"], second["flow"]) == ("two", "noise")
     assert found["sentences"][0].startswith("At 0.500 s the flow two starts. Without that flow ")
 
 

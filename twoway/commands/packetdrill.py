@@ -156,6 +156,7 @@ def _junit(verdicts: "Sequence[Verdict]", failed: int) -> "Iterator[str]":
     for each in verdicts:
         script, _, variant = each.name.rpartition(" ")
         case = f"<testcase classname={quoteattr(script)} name={quoteattr(variant)}"
-        failure = f"<failure message={quoteattr(f'line {each.line}: {each.problem}')}/>"
+        where = f"line {each.line}: " if each.line else ""
+        failure = f"<failure message={quoteattr(f'{where}{each.problem}')}/>"
         yield f"{case}>{failure}</testcase>" if each.problem else f"{case}/>"
     yield "</testsuite>"

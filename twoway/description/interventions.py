@@ -374,7 +374,7 @@ def _link_problems(change: LinkChange, of: Surroundings) -> Iterator[str]:
 def rate_by_table(direction: Direction) -> bool:
     """Tell whether a table of rates has the same packets as a direction until its first change.
 
-    If not, tc changes the rate, and no check proves the times at which packets leave the queue.
+    If not, tc changes the rate; the times of a drop-tail queue's packets are not proven then.
     """
     if shaper := direction.rate_shaper:
         return isinstance(shaper, Rate) and bool(shaper.schedule) and not shaper.repeat_s

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from twoway.contract.expression import derived_problems
 from twoway.contract.model import Name
-from twoway.contract.network import Connection, DatagramFlow
+from twoway.contract.network import START_NS, Connection, DatagramFlow, whole_ns
 from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.description.connections import make_connections, make_datagram_flows
@@ -64,6 +64,7 @@ from twoway.errors import SpecError
 from twoway.links.dtm import Channel
 from twoway.links.interface import Interface
 from twoway.links.mtu import Mtu
+from twoway.links.queue_limit import QueueLimit
 from twoway.manifest import SEED
 from twoway.messages import suggest
 from twoway.paths import experiment_files, shown_path
@@ -420,13 +421,22 @@ def _changed_link_problems(experiment: Experiment, profile: Profile, graph: Grap
     changed = profile.model_copy(update={"directions": links})
     problems = profile_problems(changed) + placement_problems(changed, graph)
     problems += setting_problems(changed, experiment)
-    by_tc = any(e.link and e.link.rate_mbit for e in experiment.interventions) and any(
-        not rate_by_table(profile.directions[e.link.direction])
-        for e in experiment.interventions
-        if e.link
-    )
+    changes = [e.link for e in experiment.interventions if e.link and e.link.rate_mbit]
+    by_tc = {
+        each.direction: link
+        for each in changes
+        if not rate_by_table(link := profile.directions[each.direction])
+    }
     if by_tc and profile.half_duplex:
         problems += ["half_duplex: tc cannot change its rate"]
+    end_ns = START_NS + whole_ns(experiment.duration_s)
+    problems += [
+        f"directions.{name}.{each.FIELD}: each change would set the rate back"
+        for name, link in by_tc.items()
+        for each in link.elements
+        if (isinstance(each, QueueLimit) and not link.manager)
+        or (link.transmits_behind and each in link.behind_queue and [*each.changes(end_ns)])
+    ]
     return [f"interventions: with their changes of links: {each}" for each in problems]
 
 

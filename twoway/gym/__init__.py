@@ -100,6 +100,8 @@ class _Episode:
         point = point_for(Job("gym", "", Uml(guest), 0), found)
         if point.experiment.kernel:
             raise SpecError([f"gym: kernel: must be absent, got {point.experiment.kernel}"])
+        if point.experiment.interventions:
+            raise SpecError(["gym: interventions: must be absent"])
         self.flows = {c.port: c.name for c in point.connections if c.congestion == "policy"}
         self.metrics: dict[str, float | None] = {}
         self._error: BaseException | None = None
@@ -109,7 +111,7 @@ class _Episode:
         for path in (fifos / _QUESTIONS, fifos / _ANSWERS):
             os.mkfifo(path)
             path.chmod(0o666)  # where root starts the guest, its user is not root
-        fifos.parent.chmod(0o755)
+        fifos.chmod(0o755)  # the folder above admits its owner alone
         self._questions = os.open(fifos / _QUESTIONS, os.O_RDONLY | os.O_NONBLOCK)
         self._answers = os.open(fifos / _ANSWERS, os.O_RDWR)  # waits for no reader
         backend = _Asking(guest, fifos=fifos)

@@ -6,7 +6,7 @@ lateness of the host's timers, and their texts begin with "real time". Such a bo
 run; if it is larger than the resolution that the experiment needs, the check cannot be told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from capture_analysis import ack_compression
@@ -73,7 +73,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
         ends = connection.connection.from_, connection.connection.to
         rows += _unproven(mine) if found or not set_up.isdisjoint(ends) else mine
     rows += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
-    return rows + _rejections(analysis)
+    return [*rows, *_acks_of_hosts(analysis), *_rejections(analysis)]
 
 
 def _unproven(rows: Iterable[FidelityRow]) -> list[FidelityRow]:
@@ -280,10 +280,8 @@ def _rejections(analysis: Analysis) -> list[FidelityRow]:
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     rows = []
     if analysis.run.manifest.experiment.stack_of(view.connection.to).acks == "every-segment":
-        # A segment that the sink rejects is answered, too. Segments that arrive while the sink's
-        # program reads have one ACK, if Linux merges them: tcp_add_backlog.
-        off = view.acks_sent - len(analysis.run.select_steady(view.arrived.data()))
-        merged = analysis.run.counters(view.connection.to).get("TCPBacklogCoalesce", 0)
+        # A segment that the sink rejects is answered, too.
+        off, merged = _acks_off(analysis, view), _merged(analysis, view.connection.to)
         what = f"{name}: acks less data segments"
         rows.append(checks.row(what, off, f"{-1 - merged}..1", -1 - merged <= off <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
@@ -291,6 +289,28 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[Fid
     if len(factors) and view.ack_service_ns and bounded:
         rows.append(_largest_factor(analysis, name, view, factors.max()))
     return rows
+
+
+def _acks_off(analysis: Analysis, view: ConnectionView) -> int:
+    return view.acks_sent - len(analysis.run.select_steady(view.arrived.data()))
+
+
+def _merged(analysis: Analysis, host: str) -> int:
+    """Count the segments that arrived while a program read, and have one ACK: tcp_add_backlog."""
+    return analysis.run.counters(host).get("TCPBacklogCoalesce", 0)
+
+
+def _acks_of_hosts(analysis: Analysis) -> Iterator[FidelityRow]:
+    """Check that all connections of a host together lack no more ACKs than its kernel merged."""
+    manifest = analysis.run.manifest
+    for host in manifest.nodes.hosts:
+        each_acked = manifest.experiment.stack_of(host).acks == "every-segment"
+        if each_acked and (merged := _merged(analysis, host)):
+            views = [each for each in analysis.connections.values() if each.connection.to == host]
+            off = [_acks_off(analysis, each) for each in views]
+            least, most = -len(off) - merged, len(off)
+            what, bound = f"{host}: acks less data segments", f"{least}..{most}"
+            yield checks.row(what, sum(off), bound, least <= sum(off) <= most)
 
 
 def _largest_factor(

@@ -11,7 +11,7 @@ import numpy as np
 from capture_analysis.columns import IntArray, Mark, Packets, merge
 
 from twoway.contract.model import LATEST_NS
-from twoway.contract.network import CHANGE_NS, START_NS
+from twoway.contract.network import CHANGE_NS, START_NS, Connection, DatagramFlow
 from twoway.description.interventions import loses_at_random, may_keep
 from twoway.description.point import Point
 from twoway.measure.analysis import Analysis
@@ -146,11 +146,13 @@ def events_of(
 
 def starts_of(point: Point, metric: str) -> Iterator[Event]:
     """List the starts of the flows that a metric does not name; without it a flow never sends."""
-    for number, each in enumerate(point.connections):
+    senders: tuple[Connection | DatagramFlow, ...] = (*point.connections, *point.datagrams)
+    for number, each in enumerate(senders):
         if each.name not in metric.split("."):
             end_s = min(point.experiment.duration_s, _seconds(each.stop_ns or LATEST_NS))
             asked = {"flow": each.name, "at_s": end_s - CHANGE_NS / 1e9}
-            of = (each.start_s, each.start_s, "", 1, each.name, None, number, 1)
+            start_s = _seconds(each.start_ns)
+            of = (start_s, start_s, "", 1, each.name, None, number, 1)
             yield Event(*of, ({"start": asked},), "starts")
 
 

@@ -111,6 +111,25 @@ def test_a_mistake_has_a_sentence(
 
 
 @pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"queue_limit": {"schedule": [[0, 9], [1, 5]]}}, "queue_limit"),
+        ({"ack_queue": "own", "loss": {"schedule": [[0, 0.1], [1, 0]]}}, "loss"),
+    ],
+)
+def test_no_later_change_sets_a_rate_back(
+    tmp_path: Path, fields: dict[str, Any], field: str
+) -> None:
+    """A rate that tc changes is refused where another change would write the first rate again."""
+    line = {"rate_mbit": 3, "delay_ms": 8, "queue_packets": 9}
+    profile = {"directions": {"forward": {**line, **fields}, "reverse": line}}
+    change = {"link": {"direction": "forward", "rate_mbit": 2, "at_s": 0.5}}
+    asked = {**LINUX, "profile": profile, "interventions": [change]}
+    (found,) = problems_of(str(write_experiment(tmp_path, asked)))
+    assert found.endswith(f"directions.forward.{field}: each change would set the rate back")
+
+
+@pytest.mark.parametrize(
     ("manager", "ecn", "kept"),
     [
         ({"aqm": "sfq"}, False, False),

@@ -231,8 +231,8 @@ def test_acks_too_close(tmp_path: Path) -> None:
 
 def test_missing_acks(tmp_path: Path) -> None:
     """Segments without their ACKs fail if every segment must have one and Linux merged none."""
-    rows = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
-    folder = write_run(tmp_path, reverse=rows)
+    reverse = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
+    folder = write_run(tmp_path, reverse=reverse)
     assert failing(folder) == {"first: acks less data segments": -2}
     to = read_manifest(folder).connections[0].to
     (folder / "stack").mkdir(exist_ok=True)
@@ -240,6 +240,8 @@ def test_missing_acks(tmp_path: Path) -> None:
     counters.write_text("TcpExt: TCPBacklogCoalesce\nTcpExt: 1\n")
     edit_json(folder / MANIFEST, lambda found: found["files"].append(netstat_file(to)))
     assert failing(folder) == {}
+    rows = {(row.check, row.value, row.bound) for row in fidelity(Analysis(folder))}
+    assert (f"{to}: acks less data segments", -2, "-2..1") in rows
 
 
 def test_one_missing_ack(tmp_path: Path) -> None:
