@@ -42,9 +42,11 @@ def test_receive_window(place: Place) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_recovery(place: Place) -> None:
-    """The time from a loss before the tap to its repair counts as recovery."""
+    """The time from a loss before the tap to its repair is recovery; all shares sum to one."""
     found = limits(captured(place, loss=0.02))
     assert found.afar_recovery > 0.5
+    shares = [each.name for each in limits_from_afar.LimitsFromAfar.per_direction]
+    assert sum(getattr(found, name) for name in shares) == pytest.approx(1)
     assert limit_of(vars(found)).cause == "recovery"
     assert limits(captured(place)).afar_recovery == 0
 
