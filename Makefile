@@ -247,6 +247,6 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results witness hidden schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
+.PHONY: experiment papers results witness hidden atlas schemas report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
 	mutation lint lint-kernel bench $(addprefix bench-of-,captures instructions ns3 speed dctcp lab) fuzz setup env docs-env notebook-env \
 	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

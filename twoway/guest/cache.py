@@ -116,7 +116,7 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     if source.path is None:
         raise BuildError(
             f"the guest in {source.builds} does not belong to this twoway, or is incomplete",
-            "deploy again; with Debian packages, reinstall twoway and twoway-guest",
+            "deploy again; of packages or wheels, install twoway and twoway-guest of one version",
         )
     with build_lock(flavour):
         _remove_broken(choice)

@@ -52,7 +52,7 @@ def _of_link(link: Link) -> Iterator[tuple[str, str]]:
         )
     if copies_hide_losses(elements):
         yield (
-            "the share of packets that the link lost",
+            "the share of packets that the link lost, and the kernel's count of all links' losses",
             "of a packet and its copy one may be lost, which leaves no trace",
         )
     if impairments and impairments.jitter_ns and elements.contains(ChangingDelay):

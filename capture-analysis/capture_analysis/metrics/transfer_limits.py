@@ -10,8 +10,8 @@ cause that holds:
     receive window     a full segment more would exceed the window that the receiver announced
     pause              nothing is outstanding for a second or more
     application        nothing is outstanding; or the next data answers the other end's; or it comes
-                       neither soon after an ACK nor soon after the last data; or there is no next
-                       data
+                       neither soon after an ACK nor soon after the last data; or the last data had
+                       PSH and could hold more; or there is no next data
     send buffer        the last data had PSH, and three ACKs or more came since, which released
                        nothing: the application had written no more
     Nagle              less than a full segment was outstanding, nothing was lost before, and the
@@ -39,7 +39,9 @@ in the windows' shares; without time stamps all of them do.
 Vantage: near the data's sender, where data follows the ACK that released it. The window's scale
 needs the handshake with all of its options; a window of 0 needs no scale. Without it the least
 scale counts that allowed what was sent: the receive window is full for no longer, so that its share
-is unknown, and those of the causes that need an open window are at least so large.
+is unknown, and those of the causes that need an open window are at least so large. On a LAN the
+application's share is unknown if full segments come evenly, unless the tap's place is known: a full
+link may be before it.
 """
 
 import numpy as np

@@ -54,7 +54,7 @@ def check(
         return []
     kernel = analysis.run.counted_drops(view.queue, "clsact")
     odd = int((refused & ~view.passed.dropped).sum()) + abs(int(refused.sum()) - kernel)
-    what = f"{direction}: policer's {kernel} drops that differ from its token bucket's"
+    what = f"{direction}: {kernel} drops before the queue that differ from the token bucket's"
     return [checks.row(what, odd, "0", odd == 0)]
 
 

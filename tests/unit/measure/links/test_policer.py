@@ -65,7 +65,7 @@ def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
     A packet that the bucket passes may be dropped by the queue behind it.
     """
     sound = _odd_drops([1000, 2000, -1], counted=1)
-    assert sound.check == "forward: policer's 1 drops that differ from its token bucket's"
+    assert sound.check == "forward: 1 drops before the queue that differ from the token bucket's"
     assert (sound.value, sound.bound, sound.verdict) == (0, "0", Verdict.PASS)
     assert _odd_drops([1000, -1, -1], counted=1).value == 0
     passed_on = _odd_drops([1000, 2000, 3000], counted=1)
