@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from twoway.contract.expression import Derived
+from twoway.contract.expression import DerivedByName
 from twoway.contract.files import digest_of, open_run_file, sha256
 from twoway.contract.model import (
     Count,
@@ -127,9 +127,7 @@ class Experiment(_Quoted):
     duration_s: NonNegative = Field(description="simulated seconds of traffic")
     warm_up_s: NonNegative = Field(description="time at the start that every metric leaves out")
     matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
-    metrics: dict[FileName, Derived] = Field(
-        default={}, description="metrics computed from others, by name"
-    )
+    metrics: DerivedByName = Field(default={}, description="metrics computed from others, by name")
     figures: tuple[Scatter, ...] = Field(
         default=(), description="figures that come first on the sweep's page"
     )
