@@ -358,7 +358,7 @@ def _link_problems(change: LinkChange, of: Surroundings) -> Iterator[str]:
         yield f'.direction: no direction "{change.direction}"; there are {known}'
     elif change.rate_mbit is None and change.delay_ms is None:
         yield ": needs a rate_mbit or a delay_ms"
-    elif change.rate_mbit is not None and not rate_by_table(direction):
+    elif change.rate_mbit is not None and not _rate_by_table(direction):
         if direction.rate_shaper:
             yield f".rate_mbit: {change.direction} needs a rate_mbit, or a rate.schedule that ends"
         elif not change.rate_mbit:
@@ -371,7 +371,7 @@ def _link_problems(change: LinkChange, of: Surroundings) -> Iterator[str]:
     yield from _late(change.at_s, of)
 
 
-def rate_by_table(direction: Direction) -> bool:
+def _rate_by_table(direction: Direction) -> bool:
     """Tell whether a table of rates has the same packets as a direction until its first change.
 
     If not, tc changes the rate; the times of a drop-tail queue's packets are not proven then.
@@ -379,6 +379,18 @@ def rate_by_table(direction: Direction) -> bool:
     if shaper := direction.rate_shaper:
         return isinstance(shaper, Rate) and bool(shaper.schedule) and not shaper.repeat_s
     return direction.manager is None and not 8_000_000_000 % round(direction.start_mbit * 1e6)
+
+
+def rates_by_tc(
+    directions: Mapping[str, Direction], asked: Sequence[Intervention]
+) -> dict[int, LinkChange]:
+    """Find the changes of rates that tc makes, by the number of the intervention."""
+    return {
+        number: each.link
+        for number, each in enumerate(asked)
+        if each.link and each.link.rate_mbit
+        if not _rate_by_table(directions[each.link.direction])
+    }
 
 
 def _may_change_delay(direction: Direction) -> bool:
@@ -399,7 +411,7 @@ def changed_directions(
     found = dict(directions)
     for change in sorted((each.link for each in asked if each.link), key=lambda each: each.at_s):
         link, fields = found[change.direction], dict[str, Any]()
-        if change.rate_mbit is not None and (rate_by_table(link) or not by_tc):
+        if change.rate_mbit is not None and (_rate_by_table(link) or not by_tc):
             rate = link.elements.find(Rate)
             steps = (rate and rate.schedule) or [(0, link.start_mbit)]
             steps = [*(s for s in steps if s[0] < change.at_s), (change.at_s, change.rate_mbit)]

@@ -25,7 +25,7 @@ from twoway.description.interventions import (
     changed_directions,
     changed_times,
     intervention_problems,
-    rate_by_table,
+    rates_by_tc,
     route_problems,
 )
 from twoway.description.matrix import (
@@ -421,12 +421,8 @@ def _changed_link_problems(experiment: Experiment, profile: Profile, graph: Grap
     changed = profile.model_copy(update={"directions": links})
     problems = profile_problems(changed) + placement_problems(changed, graph)
     problems += setting_problems(changed, experiment)
-    changes = [e.link for e in experiment.interventions if e.link and e.link.rate_mbit]
-    by_tc = {
-        each.direction: link
-        for each in changes
-        if not rate_by_table(link := profile.directions[each.direction])
-    }
+    changes = rates_by_tc(profile.directions, experiment.interventions).values()
+    by_tc = {each.direction: profile.directions[each.direction] for each in changes}
     if by_tc and profile.half_duplex:
         problems += ["half_duplex: tc cannot change its rate"]
     end_ns = START_NS + whole_ns(experiment.duration_s)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from twoway.contract.not_proven import NotProven
 from twoway.contract.plan import Plan, SetOffloads, SetSysctls, Step
-from twoway.description.interventions import rate_by_table
+from twoway.description.interventions import rates_by_tc
 from twoway.description.point import Point
 from twoway.manifest import Setting
 from twoway.plan.buffers import most_buffer_bytes
@@ -41,13 +41,13 @@ def changed_settings(point: Point, plan: Plan) -> tuple[Setting, ...]:
             Setting(
                 nodes=(interface.node,),
                 name="setup",
-                value=f"rate {each.link.rate_mbit:g} Mbit/s at {each.link.at_s:g} s, by tc",
+                value=f"rate {each.rate_mbit:g} Mbit/s at {each.at_s:g} s, by tc",
                 why=f"interventions.{number}.link",
             )
-            for number, each in enumerate(point.experiment.interventions)
-            if each.link and each.link.rate_mbit
-            if not rate_by_table(point.profile.directions[each.link.direction])
-            for interface in point.graph.queues[each.link.direction]
+            for number, each in rates_by_tc(
+                point.profile.directions, point.experiment.interventions
+            ).items()
+            for interface in point.graph.queues[each.direction]
         ),
     )
 

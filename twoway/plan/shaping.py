@@ -4,14 +4,14 @@ description/placement.py has checked the interfaces.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from twoway.contract.network import START_NS, whole_ns
 from twoway.description.experiment import Profile
 from twoway.description.graph import Graph
-from twoway.description.interventions import Intervention, rate_by_table
+from twoway.description.interventions import Intervention, rates_by_tc
 from twoway.links.direction import Direction
 from twoway.links.dtm import Channel
 from twoway.links.element import BeforeQueue, Delay
@@ -69,19 +69,17 @@ def changing_shapers(profile: Profile, graph: Graph, stop_ns: int) -> Iterator[t
 
 
 def rate_changes(
-    profile: Profile, graph: Graph, asked: Iterable[Intervention]
+    profile: Profile, graph: Graph, asked: Sequence[Intervention]
 ) -> Iterator[tuple[int, Shaper]]:
     """List the states of queues whose rate tc changes during the traffic, with times in ns."""
-    for change in (each.link for each in asked if each.link and each.link.rate_mbit):
+    for change in rates_by_tc(profile.directions, asked).values():
         direction = profile.directions[change.direction]
-        if not rate_by_table(direction):
-            then = direction.model_copy(update={"rate_mbit": change.rate_mbit})
-            at_ns = START_NS + whole_ns(change.at_s)
-            yield from (
-                (at_ns, _queue(profile, graph, i, then)) for i in graph.queues[change.direction]
-            )
-            if then.transmits_behind:
-                yield from ((at_ns, _netem(i, then)) for i in graph.delays[change.direction])
+        then = direction.model_copy(update={"rate_mbit": change.rate_mbit})
+        at_ns = START_NS + whole_ns(change.at_s)
+        queues = graph.queues[change.direction]
+        yield from ((at_ns, _queue(profile, graph, each, then)) for each in queues)
+        if then.transmits_behind:
+            yield from ((at_ns, _netem(i, then)) for i in graph.delays[change.direction])
 
 
 def pool_nodes(profile: Profile, graph: Graph) -> Mapping[str, str]:
