@@ -143,11 +143,11 @@ class PcapngRecords:
 
     @property
     def link_types(self) -> list[int]:
-        """See Parser."""
+        """The link types of the interfaces so far."""
         return sorted(self._link_types)
 
     def read(self, content: memoryview) -> tuple[int, Frame | None]:
-        """See PcapRecords."""
+        """Return the length of the first block, 0 if it is not whole, and its frame."""
         if len(content) < _BLOCK_BYTES:
             return 0, None
         byte, mark = self.position, bytes(content[8:12])
