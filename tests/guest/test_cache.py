@@ -23,7 +23,9 @@ def copied(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gue
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     kernel = cache / "twoway/kernel" / guest.kernel.parent.parent.name
     programs = cache / "twoway/programs" / guest.programs.name
-    (kernel / "build").mkdir(parents=True)
+    for folder in ("build", "source"):
+        (kernel / folder).mkdir(parents=True)
+    (kernel / "source/Makefile").touch()
     shutil.copy2(guest.kernel, kernel / "build")
     shutil.copytree(guest.programs, programs)
     facts = {"release": guest.release, "has_seccomp": guest.has_seccomp}
@@ -103,3 +105,18 @@ def test_what_is_broken_is_built_again(
     assert "it is built again" in " ".join(capsys.readouterr().err.split())
     assert build_guest(Steps()) == copied
     assert len(built) == 1
+
+
+def test_a_kernel_without_its_source_is_built_again(
+    copied: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel whose source somebody deleted runs, and is built again before modules need it."""
+    kernel = copied.kernel.parent.parent
+    built = []
+    monkeypatch.setattr(
+        guest_cache, "_build_kernel", lambda _source, folder, *_: built.append(folder)
+    )
+    shutil.rmtree(kernel / "source")
+    assert find_guest() == copied
+    assert build_guest(Steps()) == copied
+    assert built == [kernel]

@@ -121,7 +121,8 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     with build_lock(flavour):
         _remove_broken(choice)
         kernel = cache() / "kernel" / kernel_key(source, flavour)
-        if not (kernel / "guest.json").is_file():
+        # Modules are compiled from the source as well.
+        if not all((kernel / each).is_file() for each in ("guest.json", "source/Makefile")):
             _build_kernel(source, kernel, steps, choice)
         programs = cache() / "programs" / programs_key(source, flavour)
         if not programs.is_dir():
