@@ -54,7 +54,17 @@ def test_hosts_and_routers_have_their_own(tmp_path: Path) -> None:
                 "net.ipv4.tcp_mem": "16 24 32",
             },
         },
-        "hosts": {"h2": {"stack": {"sysctls": {"net.ipv4.tcp_retries2": 5}}}},
+        "hosts": {
+            "h2": {
+                "stack": {
+                    "sysctls": {
+                        "net.ipv4.tcp_retries2": 5,
+                        "net.ipv4.tcp_reordering": 500,
+                        "net.ipv4.tcp_max_reordering": 1000,
+                    }
+                }
+            }
+        },
         "routers": {"r1": {"sysctls": {"net.ipv4.icmp_msgs_per_sec": 0}}},
         "programs": [
             program(
@@ -76,6 +86,8 @@ def test_hosts_and_routers_have_their_own(tmp_path: Path) -> None:
             both, "net.ipv4.tcp_rmem", "4096 65536 99999", "stack.sysctls", f"4096 131072 {most}"
         ),
         _setting(("h2",), "net.ipv4.tcp_retries2", "5", "stack.sysctls", None),
+        _setting(("h2",), "net.ipv4.tcp_max_reordering", "1000", "stack.sysctls", None),
+        _setting(("h2",), "net.ipv4.tcp_reordering", "500", "stack.sysctls", None),
         _setting(("r1",), "net.ipv4.icmp_msgs_per_sec", "0", "routers.r1.sysctls", None),
     )
 

@@ -23,7 +23,7 @@ from twoway.description.programs import HostProgram
 from twoway.description.socket_options import SocketOptions
 from twoway.description.stack import HostSettings, RouterSettings, Stack, with_stacks
 from twoway.description.statements import Claimed, Found, Predicted, Statement, Unclaimed
-from twoway.description.sysctls import OF_KERNEL
+from twoway.description.sysctls import OF_KERNEL, in_order
 from twoway.description.traffic.registry import kinds
 from twoway.description.traffic.traffic import Span, Traffic
 from twoway.links.direction import Direction
@@ -354,10 +354,10 @@ class Experiment(Model):
         if node is None:
             return {n: value for n, value in self.stack.sysctls.items() if n in OF_KERNEL}
         if not router:
-            return {
-                n: value for n, value in self.stack_of(node).sysctls.items() if n not in OF_KERNEL
-            }
-        return self.routers[node].sysctls if node in self.routers else {}
+            own = self.stack_of(node).sysctls
+        else:
+            own = self.routers[node].sysctls if node in self.routers else {}
+        return in_order({n: value for n, value in own.items() if n not in OF_KERNEL})
 
     @property
     def setup_lines(self) -> Iterator[SetupLine]:

@@ -190,17 +190,20 @@ def _sysctl_problems(experiment: Experiment) -> list[str]:
     """List sysctls that the guest's kernel refuses; of other kernels no list is known."""
     if _is_other_kernel(experiment):
         return []
-    given = {"stack.sysctls": experiment.stack.sysctls}
+    shared = experiment.stack.sysctls
+    given = [("stack.sysctls", shared, shared)]
     for host, each in experiment.hosts.items():
-        own = each.stack.sysctls.items() - experiment.stack.sysctls.items()
-        given[f"hosts.{host}.stack.sysctls"] = dict(sorted(own))
-    given |= {f"routers.{name}.sysctls": each.sysctls for name, each in experiment.routers.items()}
-    given |= {
-        f"interventions.{n}.set.sysctls": each.set.sysctls
-        for n, each in enumerate(experiment.interventions)
-        if each.set
-    }
-    return [problem for field, of in given.items() for problem in sysctl_problems(field, of)]
+        of_host = each.stack.sysctls
+        own = dict(sorted(of_host.items() - shared.items()))
+        given.append((f"hosts.{host}.stack.sysctls", own, of_host))
+    for name, router in experiment.routers.items():
+        given.append((f"routers.{name}.sysctls", router.sysctls, router.sysctls))
+    for n, change in enumerate(experiment.interventions):
+        if change.set:
+            new = change.set.sysctls
+            of_host = {**experiment.stack_of(change.set.host).sysctls, **new}
+            given.append((f"interventions.{n}.set.sysctls", new, of_host))
+    return [problem for each in given for problem in sysctl_problems(*each)]
 
 
 def _qdisc_problems(experiment: Experiment) -> Iterator[str]:

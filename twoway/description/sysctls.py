@@ -28,6 +28,8 @@ _OF_FIELDS = {
     "net.ipv4.tcp_timestamps": "stack.timestamps",
     "net.core.default_qdisc": "hosts.HOST.qdisc",
 }
+# A sysctl whose largest number is the value of another one in the same namespace.
+_MOST_IS = {"net.ipv4.tcp_reordering": "net.ipv4.tcp_max_reordering"}
 # Sysctls that exist once per kernel; stack.sysctls sets them for all nodes.
 OF_KERNEL = frozenset(
     f"net.{name}"
@@ -41,6 +43,7 @@ OF_KERNEL = frozenset(
         *("ipv4.inet_peer_minttl", "ipv4.inet_peer_maxttl"),
     )
 )
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
 _INTERFACE = re.compile(r"^(net\.ipv[46])\.(conf|neigh)\.(?!all\.|default\.|lo\.)[^.]+\.")
 
 
@@ -57,12 +60,20 @@ def known_sysctls() -> Mapping[str, list[int] | None]:
     }
 
 
-def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[str]:
+def in_order(sysctls: Mapping[str, int | str]) -> dict[str, int | str]:
+    """Put a sysctl that bounds another one before it."""
+    return dict(sorted(sysctls.items(), key=lambda each: each[0] in _MOST_IS))
+
+
+def sysctl_problems(
+    field: str, sysctls: Mapping[str, int | str], all_of_node: Mapping[str, int | str]
+) -> Iterator[str]:
     """List sysctls that the guest's kernel lacks or cannot set, and values that it refuses.
 
     Args:
         field: the experiment's field that has them.
         sysctls: values by name.
+        all_of_node: those and what other fields give the node.
     """
     known = known_sysctls()
     for name, value in sysctls.items():
@@ -78,7 +89,13 @@ def sysctl_problems(field: str, sysctls: Mapping[str, int | str]) -> Iterator[st
         elif (numbers := known[listed]) is None:
             yield f"{where}: one value holds for the whole kernel, which nothing can set"
         elif numbers:
-            least, most = numbers
-            is_number = bool(re.fullmatch(r"-?[0-9]{1,20}", str(value)))
-            if not (is_number and least <= int(value) <= most):
-                yield f"{where}: must be a whole number from {least} to {most}, got {value}"
+            least, most = numbers[0], _most(name, numbers[1], all_of_node)
+            if not (_NUMBER.fullmatch(str(value)) and least <= int(value) <= most):
+                of = f" ({_MOST_IS[name]})" if name in _MOST_IS else ""
+                yield f"{where}: must be a whole number from {least} to {most}{of}, got {value}"
+
+
+def _most(name: str, most: int, all_of_node: Mapping[str, int | str]) -> int:
+    """Return the largest number that the kernel takes for a sysctl of a node."""
+    bound = str(all_of_node.get(_MOST_IS.get(name, ""), most))
+    return int(bound) if _NUMBER.fullmatch(bound) else most

@@ -15,6 +15,7 @@ from twoway.description.interventions import (
     queue_of,
 )
 from twoway.description.point import Point
+from twoway.description.sysctls import in_order
 from twoway.links.shaper import Shaper
 from twoway.paths import KERNEL_MODULES
 
@@ -143,5 +144,5 @@ def setting_changes(point: Point) -> tuple[TimedCommand, ...]:
             by_ns=at_ns + CHANGE_NS,
         )
         for change in sorted(changes, key=lambda each: each.at_s)
-        for name, value in change.sysctls.items()
+        for name, value in in_order(change.sysctls).items()
     )

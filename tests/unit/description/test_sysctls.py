@@ -10,6 +10,9 @@ from twoway.contract.plan import SetSysctls
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
+REORDERING = {"net.ipv4.tcp_reordering": 500, "net.ipv4.tcp_max_reordering": 1000}
+LESS = {"net.ipv4.tcp_reordering": 1001}
+
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
@@ -41,6 +44,20 @@ from twoway.runs.points import load_point
             (
                 "stack.sysctls.net.ipv4.tcp_ehash_entries: one value holds for the whole kernel, "
                 "which nothing can set"
+            ),
+        ),
+        (
+            {"stack": {"sysctls": {"net.ipv4.tcp_reordering": 301}}},
+            (
+                "stack.sysctls.net.ipv4.tcp_reordering: must be a whole number from 1 to 300 "
+                "(net.ipv4.tcp_max_reordering), got 301"
+            ),
+        ),
+        (
+            {"stack": {"sysctls": REORDERING}, "hosts": {"h1": {"stack": {"sysctls": LESS}}}},
+            (
+                "hosts.h1.stack.sysctls.net.ipv4.tcp_reordering: must be a whole number from 1 to "
+                "1000 (net.ipv4.tcp_max_reordering), got 1001"
             ),
         ),
         (
@@ -85,6 +102,17 @@ def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     path = write_experiment(tmp_path, {**SMALL, "stack": {"sysctls": {name: 1}}})
     (problem,) = problems_of(str(path))
     assert "a name that begins with net., with dots" in problem
+
+
+def test_a_sysctl_bounds_another(tmp_path: Path) -> None:
+    """tcp_reordering may exceed 300 where tcp_max_reordering, which the guest sets first, does."""
+    document = {**SMALL, "stack": {"sysctls": REORDERING}}
+    change = {"host": "h1", "at_s": 0.5, "sysctls": {"net.ipv4.tcp_reordering": 900}}
+    path = write_experiment(tmp_path, {**document, "interventions": [{"set": change}]})
+    assert problems_of(str(path)) == []
+    plan = build_plan(load_point(str(path)))
+    steps = {step.node: step.sysctls for step in plan.setup if isinstance(step, SetSysctls)}
+    assert [name for name in steps["h1"] if "reordering" in name] == sorted(REORDERING)
 
 
 def test_an_interface_has_the_settings_of_any_other(tmp_path: Path) -> None:
