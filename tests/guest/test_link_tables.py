@@ -1,5 +1,6 @@
 """A link that changes by a table: each packet leaves and travels as the table says."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,34 @@ def test_a_limit_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(queue_limit, "limit_at", lambda *of, n=more: limit_at(*of) + n)
         failed = [row for row in compute(analysis).fidelity if row.verdict == Verdict.FAIL]
         assert ["queue's limit" in row.check for row in failed] == [True]
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        {"aqm": "fq_codel"},
+        {"queue": "fq_pie flows 8 limit 99"},
+        {
+            "queue": "prio\nqdisc add parent 2:1 red limit 60000 avpkt 1000\n"
+            "qdisc add parent 2:2 handle 5: pfifo limit 99"
+        },
+    ],
+)
+def test_tc_changes_the_limit_of_any_qdisc(tmp_path: Path, queue: dict[str, Any]) -> None:
+    """The one limit of packets within a queue is the schedule's; which drops it made is open."""
+    line = {"rate_mbit": 8, "delay_ms": 10, "queue_packets": 30}
+    limit = {"queue_limit": {"schedule": [[0, 30], [0.5, 5]]}}
+    directions = {"forward": {**line, **queue, **limit}, "reverse": line}
+    document: dict[str, Any] = {**SMALL, "profile": {"directions": directions}}
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"}
+    document |= {"stack": {"preset": "linux"}, "flows": [flow], "duration_s": 1.5}
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    assert Verdict.FAIL not in {row.verdict for row in compute(Analysis(run)).fidelity}
+    limits = [
+        {each["options"].get("limit") for each in json.loads((run / file).read_text())}
+        for file in ("qdisc/r1-before.json", "qdisc/r1-after.json")
+    ]
+    assert [30 in limits[0], 5 in limits[0], 5 in limits[1], 30 in limits[1]] == [1, 0, 1, 0]
 
 
 # A delay that changes: each packet travels for the time that the table gives.

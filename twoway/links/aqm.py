@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.links.element import Link, QueueByWord, Setting
 from twoway.links.interface import Interface
+from twoway.links.queue_limit import QueueLimit
 from twoway.links.shaper import Shaper, options
 
 # AQMs with an option that makes them mark, and AQMs that always mark.
@@ -27,9 +28,9 @@ class ActiveQueue(QueueByWord):
     DESCRIPTION: ClassVar = (
         "the queue's manager: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
         "(CoDel, one queue), which have no limit of packets; or the kernel's qdisc of that name "
-        "with queue_packets as its limit, `fq_codel` without; `dualpi2` with `kernel: newest` "
-        "alone. HTB or cake keeps a rate_mbit; a rate that changes, a dtm channel and a half-duplex"
-        " medium take the qdisc inside"
+        "with queue_packets as its limit, `fq_codel` only by queue_limit; `dualpi2` with "
+        "`kernel: newest` alone. HTB or cake keeps a rate_mbit; a rate that changes, a dtm channel "
+        "and a half-duplex medium take the qdisc inside"
     )
     WORDS: ClassVar[Any] = Literal[
         "drop-tail",
@@ -93,9 +94,21 @@ class ActiveQueue(QueueByWord):
         return (f"qdisc add dev {dev} {_PLACE} {self._managed(link)}",)
 
     def limited(self, link: Link) -> tuple[tuple[str, str], ...]:
-        """List the qdisc, unless it has a limit of its own."""
-        has_own = not self.is_under_htb or self.word == "fq_codel"
-        return () if has_own else ((_PLACE, self._managed(link)),)
+        """List the qdisc, unless queue_packets is not its limit, or Linux cannot change it."""
+        if self.word == "sfq" or not self._has_limit(link):
+            return ()
+        return ((_PLACE, self._managed(link)),)
+
+    @property
+    def why_no_limit(self) -> str:
+        """The reason why `limited` lists none, after "and"."""
+        return "Linux cannot change that of sfq" if self.word == "sfq" else super().why_no_limit
+
+    def _has_limit(self, link: Link) -> bool:
+        """Tell whether queue_packets is its limit: of fq_codel only by a schedule."""
+        if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds memory
+            return link.elements.contains(QueueLimit)
+        return self.is_under_htb
 
     def _cake(self, interface: Interface, link: Link) -> Shaper:
         """Build a cake, whose own shaper is exact.
@@ -126,9 +139,7 @@ class ActiveQueue(QueueByWord):
         if not self.is_under_htb:
             return f"cake unlimited besteffort {self._isolation}"
         limit, rate_bit = link.queue_packets, round(link.start_mbit * 1e6)
-        words = f"{self.word} limit {limit}"
-        if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds memory
-            words = self.word
+        words = f"{self.word} limit {limit}" if self._has_limit(link) else self.word
         if self.word == "choke":
             words += f" bandwidth {rate_bit}bit"
         if self.word == "red":  # red counts bytes

@@ -217,6 +217,11 @@ class ManagedQueue(Element):
         """List place and words of each qdisc inside whose limit is queue_packets."""
         return ()
 
+    @property
+    def why_no_limit(self) -> str:
+        """The reason why `limited` lists none, after "and"."""
+        return f"{self.name} has none"
+
     def shaper(self, interface: Interface, link: "Link") -> Shaper:
         """Build the root qdisc of the queue's interface, which keeps a rate_mbit."""
         return htb(interface, link.start_mbit, link, self.put_inside(interface.name, link))

@@ -5,7 +5,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field
 
 from twoway.links.element import Link, ManagedQueue, Setting
+from twoway.links.queue_limit import QueueLimit
 from twoway.links.tc_words import TcWords, in_words
+
+# tc's words for its place inside a shaper.
+_PLACE = "parent 1:1 handle 2:"
 
 
 class TcQueue(TcWords, ManagedQueue):
@@ -15,7 +19,8 @@ class TcQueue(TcWords, ManagedQueue):
     TITLE: ClassVar = "A queue in tc's words"
     DESCRIPTION: ClassVar = (
         "any qdisc of the guest's kernel, or a tree of qdiscs, classes and filters, in tc's own "
-        "words; its own limit holds, and not queue_packets. HTB keeps a rate_mbit outside"
+        "words; its own limit holds, and not queue_packets, unless queue_limit changes it. HTB "
+        "keeps a rate_mbit outside"
     )
 
     @classmethod
@@ -44,6 +49,19 @@ class TcQueue(TcWords, ManagedQueue):
         lacking = self.name_lacking() if setting.kernel in (None, "guest") else ""
         return [f": {lacking}"] if lacking else []
 
-    def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:  # noqa: ARG002 - as the base class
-        """Build the tree, which a shaper asks for packets."""
-        return (f"qdisc add dev {dev} parent 1:1 handle 2: {self.first}", *self.tree(dev))
+    @property
+    def why_no_limit(self) -> str:
+        """The reason why `limited` lists none, after "and"."""
+        return "tc's words must have one that Linux can change, as `pfifo limit 100`"
+
+    def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:
+        """Build the tree, which a shaper asks for packets, with the limit of a schedule."""
+        changes = link.elements.contains(QueueLimit)
+        tree = self.change_limit(link.queue_packets)[0] if changes else self
+        return (f"qdisc add dev {dev} {_PLACE} {tree.first}", *tree.tree(dev))
+
+    def limited(self, link: Link) -> tuple[tuple[str, str], ...]:
+        """List the qdisc with a limit of packets, if it is the only one."""
+        changes = self.change_limit(link.queue_packets)[1]
+        only = changes if len(changes) == 1 else []
+        return tuple((place or _PLACE, words) for place, words in only)

@@ -58,7 +58,7 @@ class QueueLimit(Element):
     def link_problems(self, link: Link, pools: object) -> list[str]:  # noqa: ARG002
         """Refuse a queue without such a limit, and one whose largest is not queue_packets."""
         if link.manager and not link.manager.limited(link):
-            return [f": {link.manager.name} has a limit of its own, and not queue_packets"]
+            return [f": must change a limit of packets, and {link.manager.why_no_limit}"]
         most = max(packets for _, packets in self.schedule)
         if most == link.queue_packets:
             return []

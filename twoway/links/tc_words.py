@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -23,7 +23,16 @@ _NEVER_HOLD = {
     *("multiq", "fq", "cake"),
 }
 # Options with which the last two of them hold packets.
-_HOLD = {"maxrate", "bandwidth"}
+_HOLD = {"fq": "maxrate", "cake": "bandwidth"}
+# Qdiscs whose option `limit` counts packets, and that tc can change; it cannot change sfq.
+_COUNT_PACKETS = {
+    *("pfifo", "pfifo_head_drop", "choke", "codel", "fq_codel", "pie", "fq_pie", "hhf"),
+    *("fq", "netem"),
+}
+_LIMIT = re.compile(r"(?<= limit )[0-9]+(?![^ ])")
+# An option that two of them keep for good: tc refuses it in a change.
+_FOR_GOOD = re.compile(r"(?<= )flows [0-9]+ ?")
+_KEEP_FLOWS = ("fq_codel", "fq_pie")
 
 
 def _lines(given: object) -> object:
@@ -84,21 +93,41 @@ class TcWords(Model):
         return tuple(line.replace(" add ", f" add dev {dev} ", 1) for line in self.others)
 
     @property
-    def _kinds(self) -> Iterator[tuple[str, str]]:
-        """List what each line adds, a qdisc, class or filter, with its kind."""
-        yield "qdisc", self.kind
+    def _parts(self) -> Iterator[tuple[str, str, str]]:
+        """List what each line adds, a qdisc, class or filter, with its place and its words."""
+        yield "qdisc", "", self.first
         for line in self.others:
             what, _, *words = line.split(" ")
-            while len(words) > 1 and words[0] in _BEFORE_KIND:
-                words = words[2:]
-            yield what, words[0] if words else ""
+            n = 0
+            while len(words) > n + 1 and words[n] in _BEFORE_KIND:
+                n += 2
+            yield what, " ".join(words[:n]), " ".join(words[n:])
+
+    @property
+    def _kinds(self) -> Iterator[tuple[str, str]]:
+        """List what each line adds, a qdisc, class or filter, with its kind."""
+        return ((what, words.partition(" ")[0]) for what, _, words in self._parts)
 
     @property
     def never_holds(self) -> bool:
         """True if the tree has a packet for the link as long as one waits in it."""
-        words = {*self.tc.split()}
-        qdiscs = {kind for what, kind in self._kinds if what != "filter"}
-        return qdiscs <= _NEVER_HOLD and not words & _HOLD
+        qdiscs = [words.split(" ") for what, _, words in self._parts if what != "filter"]
+        return all(kind in _NEVER_HOLD and _HOLD.get(kind) not in words for kind, *words in qdiscs)
+
+    def change_limit(self, packets: int) -> tuple[Self, list[tuple[str, str]]]:
+        """Give another limit to the qdiscs inside which count packets.
+
+        Returns: the tree, and of each such qdisc its place, empty for the outer one, and the words
+        that change it.
+        """
+        lines, changes = self.tc.split("\n"), []
+        for n, (what, place, words) in enumerate(self._parts):
+            kind, limited = words.partition(" ")[0], _LIMIT.sub(str(packets), words)
+            if what == "qdisc" and kind in _COUNT_PACKETS and _LIMIT.search(words):
+                lines[n] = lines[n].removesuffix(words) + limited
+                kept = _FOR_GOOD.sub("", limited) if kind in _KEEP_FLOWS else limited
+                changes.append((place, kept.rstrip()))
+        return self.model_copy(update={"tc": "\n".join(lines)}), changes
 
     def name_lacking(self) -> str:
         """Name a qdisc or filter that the guest's kernel lacks, and those that it has."""

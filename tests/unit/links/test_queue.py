@@ -20,6 +20,7 @@ HTB = (
     "qdisc add parent 2:1 fq_codel\n"
     "filter add parent 2: protocol ip u32 match ip dsfield 0xb8 0xfc flowid 2:1\n"
 )
+TWO_LIMITS = "prio\nqdisc add parent 2:1 pfifo limit 9\nqdisc add parent 2:2 pfifo limit 9"
 OF_R1 = HTB.replace("2:", "1:")
 WITHOUT_DEV = "with `qdisc add parent `, `class add parent ` or `filter add parent `"
 
@@ -146,7 +147,19 @@ def test_a_queue_that_may_hold_packets_is_not_proven(words: str, holds: bool) ->
         ),
         (
             with_queue(None, aqm="cake", queue_limit={"schedule": [[0, 50]]}),
-            "profile.directions.forward.queue_limit: cake has a limit of its own, and not queue_p",
+            "profile.directions.forward.queue_limit: must change a limit of packets, and cake has",
+        ),
+        (
+            with_queue(None, aqm="sfq", queue_limit={"schedule": [[0, 20]]}),
+            "profile.directions.forward.queue_limit: must change a limit of packets, and Linux can",
+        ),
+        (
+            with_queue({"tc": "red limit 60000 avpkt 1000"}, queue_limit={"schedule": [[0, 50]]}),
+            "profile.directions.forward.queue_limit: must change a limit of packets, and tc's wor",
+        ),
+        (
+            with_queue({"tc": TWO_LIMITS}, queue_limit={"schedule": [[0, 50]]}),
+            "profile.directions.forward.queue_limit: must change a limit of packets, and tc's wor",
         ),
         (
             with_queue({"tc": "sfq"}, aqm="codel"),
