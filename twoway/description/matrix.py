@@ -7,19 +7,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from twoway.contract.model import Model, Name, text
 from twoway.contract.statements import label
 from twoway.errors import SpecError
 
 _WORDS = "of letters, digits and {}, a letter or digit first"
-Scalar = (
-    bool
-    | int
-    | float
-    | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", _WORDS.format("_ . -"))]
-)
+_IN_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+Scalar = bool | int | float | Annotated[str, text(_IN_NAME, _WORDS.format("_ . -"))]
 Value = Scalar | list[Scalar]
 # A value as `label` writes it: the values of several fields are joined by "+".
 Label = (
@@ -47,6 +43,17 @@ PROFILE, _SHARED = "profile.", "half_duplex."
 _COMMAND = re.compile(r"programs\.[^.]+\.command")
 
 
+def _nameable(given: object) -> object:
+    """Refuse a list's words that no name of a point can have."""
+    values = given if isinstance(given, list) else []
+    words = [word for each in values for word in (each if isinstance(each, list) else [each])]
+    for word in words:
+        if isinstance(word, str) and not re.fullmatch(_IN_NAME, word):
+            named = "name each value, as in `to: {first: VALUE, second: VALUE}`"
+            raise ValueError(f"{word!r} cannot be part of a point's name; {named}")
+    return given
+
+
 class Axis(Model):
     """One axis of a sweep: the fields that it sets together, and their values."""
 
@@ -54,7 +61,9 @@ class Axis(Model):
         description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, "
         "profile.half_duplex.FIELD, programs.NAME.command, or any other of this file's"
     )
-    to: Annotated[list[Value], Field(min_length=1)] | NamedValues = Field(
+    to: Annotated[
+        Annotated[list[Value], Field(min_length=1)] | NamedValues, BeforeValidator(_nameable)
+    ] = Field(
         description="the values in turn, or values by the names that points get; a list has one "
         "value for each field of `set`, or the words of a program's `command`"
     )

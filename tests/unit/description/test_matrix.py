@@ -79,6 +79,13 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
         ),
         ({"matrix": {"window": {**WINDOW, "to": [4, 4]}}}, "matrix.window.to: 4 is given twice"),
         (
+            {"matrix": {"q": {"set": ["hosts.h1.qdisc"], "to": ["fq", "fq maxrate 4mbit"]}}},
+            (
+                "matrix.q.to: 'fq maxrate 4mbit' cannot be part of a point's name; name each "
+                "value, as in `to: {first: VALUE, second: VALUE}`, got ['fq', 'fq maxrate 4mbit']"
+            ),
+        ),
+        (
             {"matrix": {"x": {"set": ["title"], "to": ["a", "b" * 300]}}},
             f"matrix: a point's name must have at most 180 characters, got 302: x={'b' * 78}",
         ),
