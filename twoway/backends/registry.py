@@ -67,7 +67,11 @@ def refuse_kernel(point: Point, backend: str, release_of: Callable[[], str]) -> 
     """
     stacks = point.experiment.stacks
     versions = {stack.version for stack in stacks} - {""}
-    accurate = {f"{stack.ecn}" for stack in stacks if ECN_MODES[stack.ecn] > ECN_MODES["accept"]}
+    accurate = {
+        f"{stack.ecn}"
+        for stack in stacks
+        if stack.ecn is not None and ECN_MODES[stack.ecn] > ECN_MODES["accept"]
+    }
     release = release_of() if versions or accurate else ""
     if not release:
         return

@@ -372,7 +372,7 @@ class Experiment(Model):
     @property
     def has_ecn(self) -> bool:
         """True if connections may ask for ECN."""
-        silent = (False, "accept", "accecn-accept")
+        silent = (None, False, "accept", "accecn-accept")
         return any(e.ecn not in silent or "net.ipv4.tcp_ecn" in e.sysctls for e in self.stacks)
 
     @property

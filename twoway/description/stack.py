@@ -27,7 +27,7 @@ ECN_MODES: Mapping[bool | EcnMode, int] = {
 # Values of fields in presets, where they differ from the defaults of the fields, which are the
 # papers'.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "linux": {"timestamps": True, "acks": "delayed", "gso_max_segs": 65535}
+    "linux": {"timestamps": True, "acks": "delayed", "gso_max_segs": 65535, "ecn": None}
 }
 # Fields that all hosts of an experiment share.
 _SHARED = ("ip", "mtu_bytes")
@@ -58,13 +58,13 @@ class Stack(Model):
         description="when the receiver acknowledges: each segment as in the papers, or `delayed` "
         "as Linux. In the preset `papers` ACKs are not compressed or deferred as Linux does",
     )
-    ecn: bool | EcnMode = Field(
+    ecn: bool | EcnMode | None = Field(
         default=False,
-        description="connections ask for ECN: queues may mark what they would drop; without it "
-        "hosts of `linux` accept ECN that others ask for, as Linux. `accept`: accepts it and never "
-        "asks. From Linux 6.18 on (`kernel: newest`) `accecn`: asks for AccECN and accepts it; "
-        "`accecn-in-ecn-out`: accepts AccECN and asks for ECN; `accecn-accept`: accepts AccECN "
-        "and never asks",
+        description="connections ask for ECN: queues may mark what they would drop. `accept`: "
+        "accepts ECN that others ask for, and never asks; null, the default in `linux`: the "
+        "kernel's own, which is `accept`. From Linux 6.18 on (`kernel: newest`) `accecn`: asks for "
+        "AccECN and accepts it; `accecn-in-ecn-out`: accepts AccECN and asks for ECN; "
+        "`accecn-accept`: accepts AccECN and never asks",
     )
     tail_loss_probe: bool = Field(  # decisions 0011 and 0012
         default=True,

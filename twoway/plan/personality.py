@@ -117,7 +117,7 @@ def field_sysctls(stack: Stack) -> dict[str, int | str]:
         "tail_loss_probe": 3 if stack.tail_loss_probe else 0,
         "rack": int(stack.rack),
         "spurious_timeout_detection": 2 if stack.spurious_timeout_detection else 0,
-        "ecn": ECN_MODES[stack.ecn],
+        "ecn": None if stack.ecn is None else ECN_MODES[stack.ecn],
         # A window over exactly one round trip: Linux's default paces it over 83 % of a round trip,
         # or 50 % in slow start.
         "pacing": 100 if stack.pacing else None,

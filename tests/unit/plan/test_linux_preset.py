@@ -67,6 +67,7 @@ def test_no_sysctl_no_metric_no_buffer(tmp_path: Path) -> None:
         ({"rack": False}, "net.ipv4.tcp_recovery", 0),
         ({"tail_loss_probe": False}, "net.ipv4.tcp_early_retrans", 0),
         ({"timestamps": False}, "net.ipv4.tcp_timestamps", 0),
+        ({"ecn": False}, "net.ipv4.tcp_ecn", 0),
         ({"ecn": True}, "net.ipv4.tcp_ecn", 1),
         ({"ecn": "accept"}, "net.ipv4.tcp_ecn", 2),
         ({"ecn": "accecn"}, "net.ipv4.tcp_ecn", 3),
