@@ -332,6 +332,20 @@ def test_files_that_a_program_leaves(tmp_path: Path) -> None:
     assert '<a href="programs/log/a.qlog">' in (folder / "report.html").read_text()
 
 
+def test_a_program_that_the_machine_lacks(tmp_path: Path) -> None:
+    """An experiment with such a program, in `setup`, too, is refused before it runs."""
+    document = {
+        **SMALL,
+        "hosts": {"h1": {"setup": "no-such-tool"}},
+        "programs": [{"name": "it", "host": "h1", "command": ["no-other-tool"]}],
+    }
+    done = twoway("run", write_experiment(tmp_path, document), "--results", tmp_path / "results")
+    assert done.returncode == 2
+    assert "hosts.h1.setup: line 1: no-such-tool: no such program in" in done.stderr
+    assert "programs.0.command.0: no-other-tool: no such program in" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_file_that_a_program_does_not_leave(tmp_path: Path) -> None:
     """A run fails if a program does not write a file that it should keep."""
     left = _shell("log", "h1", "mkdir a.qlog", keeps=["a.qlog"])

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 HELP = "check experiments, or all rows of suites, without running them; all experiments by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
 _PRESET = "`stack: {preset: linux}` gives hosts the kernel's own defaults; docs/limits.md, Hosts"
-_INSTALL = "a guest has the programs of this machine's /usr: install it, or list it in `files`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +86,7 @@ def _problems(name: str, points: list["Point"]) -> Iterator[tuple[str, str]]:
         names = point_names(name)
     except TwowayError as error:
         yield from _of_error(error)
-        yield from ((each, _INSTALL) for each in _missing_programs(name))
+        yield from _missing_programs(name)
         return
     # Problems that only the point's name distinguishes are one problem.
     found: dict[tuple[str, str], list[str]] = {}
@@ -111,7 +110,7 @@ def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[
     from twoway.backends.registry import refuse_kernel
     from twoway.guest.source import version_named
     from twoway.runs.points import load_point, reference_problems
-    from twoway.runs.program_search import missing_programs
+    from twoway.runs.program_search import INSTALL, missing_programs
 
     try:
         point = load_point(point_name)
@@ -119,21 +118,21 @@ def _problems_at(name: str, point_name: str, points: list["Point"]) -> Iterator[
         refuse_kernel(point, "uml", lambda: version_named(point.experiment.kernel))
         missing = missing_programs(name, point.experiment, point.files)
         yield from ((problem, "") for problem in reference_problems(point))
-        yield from ((program, _INSTALL) for program in missing)
+        yield from ((program, INSTALL) for program in missing)
     except TwowayError as error:
         yield from _of_error(error)
-        yield from ((program, _INSTALL) for program in _missing_programs(name))
+        yield from _missing_programs(name)
 
 
-def _missing_programs(name: str) -> Iterator[str]:
+def _missing_programs(name: str) -> Iterator[tuple[str, str]]:
     """List missing programs of an experiment with other problems, as far as its file tells."""
     from twoway.description.point import find_source
     from twoway.description.reading import load_experiment
-    from twoway.runs.program_search import missing_programs
+    from twoway.runs.program_search import INSTALL, missing_programs
 
     with suppress(SpecError):
         experiment = load_experiment(find_source(name.partition("@")[0]))
-        yield from missing_programs(name, experiment, {})
+        yield from ((each, INSTALL) for each in missing_programs(name, experiment, {}))
 
 
 def _of_error(error: TwowayError) -> list[tuple[str, str]]:

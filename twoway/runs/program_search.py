@@ -7,6 +7,16 @@ from collections.abc import Iterator, Mapping
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.plan import PlannedFile
 from twoway.description.experiment import Experiment
+from twoway.description.point import Point
+from twoway.errors import SpecError
+
+INSTALL = "a guest has the programs of this machine's /usr: install it, or list it in `files`"
+
+
+def refuse_missing_programs(point: Point) -> None:
+    """Raise SpecError if this machine lacks a program of an experiment."""
+    if missing := [*missing_programs(point.id, point.experiment, point.files)]:
+        raise SpecError(missing, INSTALL)
 
 
 def missing_programs(

@@ -33,6 +33,7 @@ from twoway.runs.captures import pack
 from twoway.runs.identity import identity
 from twoway.runs.interventions import follow_interventions, original_of
 from twoway.runs.manifest import LOCK, build_manifest, describe
+from twoway.runs.program_search import refuse_missing_programs
 
 
 def run_experiment(
@@ -59,10 +60,13 @@ def run_experiment(
 
     Returns: the run's folder, complete except for the files that the analysis adds.
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
-        kept as RUN.partial; UsageError if the experiment asks for a feature that the backend lacks.
+        kept as RUN.partial; UsageError if the experiment asks for a feature that the backend lacks;
+        SpecError if this machine lacks a program that the guest would need.
     """
     backend = backend_for(point, backend)
     _refuse_real_time(point, backend)
+    if backend.name == "uml":  # others may have another /usr
+        refuse_missing_programs(point)
     original = beside or _original(point, backend, results)
     running, lock = new_folder(results / point.id)
     name = running.name.removeprefix(".running-")

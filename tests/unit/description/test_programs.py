@@ -8,10 +8,10 @@ import pytest
 from support.running import SMALL, problems_of, write_experiment
 from support.warm_command import twoway
 
-from twoway.commands.vet import _INSTALL
 from twoway.contract.plan import Command
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
+from twoway.runs.program_search import INSTALL
 
 # Programs of an experiment: refusals before anything runs, and copied files.
 
@@ -215,6 +215,6 @@ def test_a_program_that_is_not_there_is_named(
     said = done.stderr.splitlines()
     if problem:
         refused = f"twoway: {path}: programs.0.command.0: {problem}"
-        assert said == [refused, "", f"hint: {_INSTALL}"]
+        assert said == [refused, "", f"hint: {INSTALL}"]
     else:
         assert said[-1] == "1 experiment is sound"
