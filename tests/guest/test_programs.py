@@ -295,6 +295,25 @@ for _ in range(40):
 """
 
 
+def test_a_connection_of_which_nothing_arrives(tmp_path: Path) -> None:
+    """A run whose SYNs are all lost is measured; the last packet of all may be under way."""
+    line = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
+    lossy = {**line, "loss": {"schedule": [[0, 100]]}}
+    connect = "import socket; socket.create_connection(('10.0.2.2', 7))"
+    client = {"name": "client", "host": "h1", "exit_code": 1, "command": ["python3", "-c", connect]}
+    document = {
+        **SMALL,
+        "profile": {"directions": {"forward": lossy, "reverse": line}},
+        "stack": {"preset": "linux", "sysctls": {"net.ipv4.tcp_syn_retries": 1}},
+        "flows": [],
+        "programs": [client],
+        "duration_s": 4,
+    }
+    found = measure(write_experiment(tmp_path, document), tmp_path / "results")["found"]
+    (ways,) = [(each["forward"], each["backward"]) for each in found]
+    assert (ways[0]["packets"], ways[0]["lost"], ways[1]["packets"]) == (3, 2, 0)
+
+
 def test_goodput_of_a_port_of_udp(tmp_path: Path) -> None:
     """A program's goodput is the payload from its port, over its time in the steady window.
 

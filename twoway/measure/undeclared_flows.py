@@ -66,8 +66,9 @@ def found_flows(run: Run, unfinished: Packets) -> tuple[FoundFlow, ...]:
     between = {flow: pair for flow, pair in ends.items() if set(pair) <= taps.keys()}
     measures: Measures = {}
     for a, b in combinations(taps, 2):
-        if any({a, b} == {*between[flow]} and _is_tcp(run, flow) for flow in between):
-            measures |= _measure_connections(run, taps[a].name, taps[b].name)
+        both = (taps[a].name, taps[b].name)
+        if any({a, b} == {*pair} and _is_seen(run, flow, both) for flow, pair in between.items()):
+            measures |= _measure_connections(run, *both)
     described = [
         _describe_flow(run, flow, (taps[first], taps[second]), measures, unfinished)
         for flow, (first, second) in between.items()
@@ -76,8 +77,10 @@ def found_flows(run: Run, unfinished: Packets) -> tuple[FoundFlow, ...]:
     return tuple(sorted(described[:_MOST_FLOWS], key=lambda each: each.start_s))
 
 
-def _is_tcp(run: Run, flow: int) -> bool:
-    return bool(run.flows.rows["protocol"][flow] == TCP)
+def _is_seen(run: Run, flow: int, at: tuple[str, str]) -> bool:
+    """Tell whether a TCP connection has packets in both captures, not only SYNs that were lost."""
+    is_tcp = run.flows.rows["protocol"][flow] == TCP
+    return bool(is_tcp) and all(len(run.of_directions(a, 2 * flow, 2 * flow + 1)) for a in at)
 
 
 def _measure_connections(run: Run, a: str, b: str) -> Measures:
