@@ -295,7 +295,7 @@ for _ in range(40):
 """
 
 
-def test_a_connection_of_which_nothing_arrives(tmp_path: Path) -> None:
+def test_a_connection_whose_packets_are_all_lost(tmp_path: Path) -> None:
     """A run whose SYNs are all lost is measured; the last packet of all may be under way."""
     line = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
     lossy = {**line, "loss": {"schedule": [[0, 100]]}}
@@ -310,8 +310,8 @@ def test_a_connection_of_which_nothing_arrives(tmp_path: Path) -> None:
         "duration_s": 4,
     }
     found = measure(write_experiment(tmp_path, document), tmp_path / "results")["found"]
-    (ways,) = [(each["forward"], each["backward"]) for each in found]
-    assert (ways[0]["packets"], ways[0]["lost"], ways[1]["packets"]) == (3, 2, 0)
+    ((there, back),) = [(each["forward"], each["backward"]) for each in found]
+    assert (there["packets"], there["lost"], back["packets"]) == (3, 2, 0)
 
 
 def test_goodput_of_a_port_of_udp(tmp_path: Path) -> None:
