@@ -342,6 +342,37 @@ def test_marks_and_timeouts_are_events(tmp_path: Path) -> None:
     assert event["effect"] > 0
 
 
+def test_losses_of_a_full_queue_of_a_manager_and_of_a_policer_are_counted(tmp_path: Path) -> None:
+    """CoDel drops a packet with ECN only when its queue is full, which no intervention averts."""
+    full = {**CODEL, "queue_packets": 12}
+    policed = {**LINE, "policer": {"rate_mbit": 4, "burst_bytes": 15000}, "queue_packets": 200}
+    for name, forward, ecn in (("full", full, True), ("policed", policed, False)):
+        folder = tmp_path / name
+        folder.mkdir()
+        links = {"profile": {"directions": {"forward": forward, "reverse": LINE}}}
+        document = MARKS | links | {"stack": {"preset": "linux", "ecn": ecn}}
+        path = write_experiment(folder, document)
+        analysis = Analysis(carry_out(path, folder / "results"))
+        found, elsewhere = events_of(analysis, load_point(str(path)))
+        lost = len(analysis.list_lost(analysis.connections["one"]))
+        drops = sum(each.verb == "dropped" for each in found)
+        assert elsewhere == lost - drops > 0
+        assert {each.packets for each in found if each.verb == "dropped"} <= {1}
+
+
+def test_a_burst_that_a_full_queue_drops_all_the_same_has_no_effect(tmp_path: Path) -> None:
+    """CoDel passes on what its law would drop, and its full queue goes on to drop the others."""
+    full = {**LINE, "queue_packets": 12, "delay_ms": 10, "aqm": "codel"}
+    back = {**full, "queue_packets": 1000, "aqm": "drop-tail"}
+    document = {**FILLS, "profile": {"directions": {"forward": full, "reverse": back}}}
+    carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    done = _ask(tmp_path, "--json", "--most", "2")
+    assert done.returncode == 0, done.stderr
+    bursts = [each for each in json.loads(done.stdout)["events"] if each["packets"] > 1]
+    assert any("packets of that time all the same" in each["problem"] for each in bursts)
+    assert {each["effect"] for each in bursts if each["problem"]} == {None}
+
+
 def test_without_any_event_other_flows_are_the_events(tmp_path: Path) -> None:
     """Two windows without losses in both directions: alone, a flow gets more of its link."""
     flows: list[dict[str, Any]] = [
@@ -418,6 +449,8 @@ def test_a_sleep_and_a_shut_window_are_events(tmp_path: Path) -> None:
     carry_out(write_experiment(tmp_path, document), tmp_path / "results")
     done = _ask(tmp_path, "--metric", "run_time.sender", "--json")
     assert done.returncode == 0, done.stderr
+    usual = _ask(tmp_path, "--most", "1", "--json")
+    assert json.loads(usual.stdout)["metric"] == "utilisation.forward", usual.stderr
     found = json.loads(done.stdout)
     pause, *shut = found["events"]
     assert pause["verb"] == "pauses"

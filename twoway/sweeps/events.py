@@ -3,7 +3,7 @@
 Events are losses, marks, time-outs, pauses of applications, and receivers' windows that are shut.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,8 +11,13 @@ import numpy as np
 from capture_analysis.columns import IntArray, Mark, Packets, merge
 
 from twoway.contract.model import LATEST_NS
-from twoway.contract.network import CHANGE_NS, START_NS, Connection, DatagramFlow
-from twoway.description.interventions import loses_at_random, may_keep
+from twoway.contract.network import CHANGE_NS, START_NS, Connection, DatagramFlow, whole_ns
+from twoway.description.interventions import (
+    Intervention,
+    drops_when_full_alone,
+    loses_at_random,
+    may_keep,
+)
 from twoway.description.point import Point
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
@@ -117,11 +122,16 @@ class Event:
 
 
 class _Happened(NamedTuple):
-    """Packets of one queue with one fate."""
+    """Packets of one queue with one fate.
+
+    Attributes:
+        together: an intervention on all packets of a time changes the fate of these alone.
+    """
 
     queue: str
     verb: str
     packets: Packets
+    together: bool = True
 
 
 def events_of(
@@ -136,7 +146,8 @@ def events_of(
         singles = _singles(analysis, happened)
         gaps = np.diff(happened.packets.time_ns) > analysis.longest_round_trip_ns
         for rows in np.split(np.arange(len(singles)), np.flatnonzero(gaps) + 1):
-            found += _burst([singles[row] for row in rows.tolist()], len(found))
+            of = [singles[row] for row in rows.tolist()]
+            found += _burst(of, len(found), together=happened.together)
     found = _with_timeouts(analysis, found)
     found += [
         replace(e, burst=n) for n, e in enumerate(_of_programs(analysis, pause_s), len(found))
@@ -169,8 +180,14 @@ def _happened(analysis: Analysis, point: Point) -> tuple[list[_Happened], int]:
         refused = run.elements(view.queue).refuse(
             passed.packets.time_ns, passed.packets.frame_bytes
         )
-        in_time = passed.packets.time_ns < run.stop_ns
-        dropped = passed.packets.where(passed.dropped & in_time & ~refused).widen()
+        gone = passed.dropped & (passed.packets.time_ns < run.stop_ns)
+        # A manager marks what has ECN, so it drops that only when its queue is full.
+        by_law = link is not None and ecn and not drops_when_full_alone(link)
+        if by_law:
+            knows = (Mark.ECT_0, Mark.ECT_1, _CE)
+            refused |= np.isin(passed.packets.key(), _keys(run, view.queue.taps_in, knows))
+        elsewhere += int((gone & refused).sum())
+        dropped = passed.packets.where(gone & ~refused).widen()
         hops = analysis.follow_behind(view.queue) if run.loses_on_links else ()
         sent = [travel.sent.where(travel.lost) for _, travel in hops]
         lost = merge(sent).widen() if sent else dropped.where(slice(0))
@@ -180,7 +197,7 @@ def _happened(analysis: Analysis, point: Point) -> tuple[list[_Happened], int]:
             ("lost", lost, link is not None and loses_at_random(link) and not ecn),
         ):
             if averted:
-                found.append(_Happened(name, verb, packets))
+                found.append(_Happened(name, verb, packets, together=not by_law))
             else:
                 elsewhere += len(packets)
         if ecn:
@@ -191,20 +208,21 @@ def _happened(analysis: Analysis, point: Point) -> tuple[list[_Happened], int]:
 def _marked(analysis: Analysis, view: QueueView) -> Packets:
     """Select the packets that a queue marked."""
     run, entering = analysis.run, view.passed.packets
-
-    def with_ce(interface: str) -> IntArray:
-        whole = run.whole_capture(interface)
-        return whole.where(whole.marks & _CE == _CE).key()
-
-    before = np.concatenate([with_ce(each) for each in view.queue.taps_in])
-    after = with_ce(view.queue.interface)
+    before = _keys(run, view.queue.taps_in, (_CE,))
+    after = _keys(run, (view.queue.interface,), (_CE,))
     marked = np.isin(entering.key(), after) & ~np.isin(entering.key(), before)
     return entering.where(marked & (entering.time_ns < run.stop_ns)).widen()
 
 
+def _keys(run: Run, interfaces: Iterable[str], ecn: Sequence[int]) -> IntArray:
+    """List the packets at interfaces whose bits of ECN are among some, as keys."""
+    captures = [run.whole_capture(each) for each in interfaces]
+    return np.concatenate([each.where(np.isin(each.marks & _CE, ecn)).key() for each in captures])
+
+
 def _singles(analysis: Analysis, happened: _Happened) -> list[Event]:
     """Describe each packet of one fate at one queue."""
-    packets, (queue, verb, _) = happened.packets, happened
+    queue, verb, packets, _ = happened
     owners: dict[int, str] = {}
     for name, view in analysis.connections.items():
         owners |= dict.fromkeys(analysis.data_rows(packets, view).tolist(), name)
@@ -234,9 +252,24 @@ def _before_at_once(analysis: Analysis, happened: _Happened, row: int) -> int:
     return int(np.argmax(same)) if len(same) else 0
 
 
-def _burst(singles: list[Event], number: int) -> Iterator[Event]:
+def still_dropped(analysis: Analysis, asked: Sequence[Intervention]) -> int:
+    """Count the packets that queues drop although they were to keep all of that time."""
+    found = 0
+    for keep in (each.keep for each in asked if each.keep and each.keep.until_s):
+        view = analysis.queues[keep.queue or ""]
+        times_ns = view.passed.packets.time_ns
+        refused = analysis.run.elements(view.queue).refuse(
+            times_ns, view.passed.packets.frame_bytes
+        )
+        begin_ns, end_ns = (START_NS + whole_ns(s) for s in (keep.from_s, keep.until_s or 0))
+        then = (times_ns >= begin_ns) & (times_ns < end_ns)
+        found += int((view.passed.dropped & ~refused & then).sum())
+    return found
+
+
+def _burst(singles: list[Event], number: int, *, together: bool) -> Iterator[Event]:
     """List the burst itself, if it is more than one packet, and each event with its number."""
-    if len(singles) > 1:
+    if together and len(singles) > 1:
         first, last = singles[0], singles[-1]
         span = {"from_s": first.time_s, "until_s": round(last.time_s + 1e-9, 9)}
         action = _VERBS[first.verb][1]

@@ -24,7 +24,7 @@ from twoway.messages import suggest
 from twoway.progress import Steps
 from twoway.runs.identity import identity
 from twoway.runs.run import run_experiment
-from twoway.sweeps.events import PAUSE_S, Event, events_of, starts_of
+from twoway.sweeps.events import PAUSE_S, Event, events_of, starts_of, still_dropped
 from twoway.sweeps.sweep import Outcome, Work
 from twoway.sweeps.workers import workers
 
@@ -80,10 +80,14 @@ class Answer:
         found = [self._largest(), *self._interactions()]
         if self.left_out:
             found.append(f"{self.left_out} more events were not tried.")
+        if unknown := sum(each.effect is None for each in self.events):
+            found.append(
+                f"Without {unknown} of the events {self.metric} is not known: their rows say why."
+            )
         if self.elsewhere:
             found.append(
-                f"{self.elsewhere} losses by a manager that cannot mark, a channel, or a link that "
-                "loses by count cannot be averted: not tried."
+                f"{self.elsewhere} losses by a manager that cannot mark or whose queue is full, a "
+                "policer, a channel, or a link that loses by count cannot be averted: not tried."
             )
         return found
 
@@ -92,10 +96,11 @@ class Answer:
         if not tried:
             return "No event of this run can be averted."
         first, others = tried[0], [e for e in tried[1:] if not _overlap(tried[0], e)]
+        all_known = len(tried) == len(self.events) and not self.left_out + self.elsewhere
+        which = "event" if all_known else "event that was tried"
         if not first.effect:
-            return f"No single event changes {self.metric}, {self._shown(self.value)}."
+            return f"No single {which} changes {self.metric}, {self._shown(self.value)}."
         rest = max((abs(e.effect or 0) for e in others), default=0)
-        which = "event that was tried" if self.left_out else "event"
         clause = f"; no other {which} is worth more than {rest:.2g}" if others else ""
         assert first.value is not None
         return (
@@ -162,9 +167,9 @@ def ask(
     """
     analysis = Analysis(folder)
     manifest = analysis.run.manifest
-    if did := manifest.interventions:
+    if manifest.interventions:
         where = f"{manifest.experiment.id}/{manifest.run}"
-        raise UsageError(f"{where}: has interventions", f"ask the original: {did.original}")
+        raise UsageError(f"{where}: has interventions", "ask the experiment without them")
     refuse_unrepeatable(manifest, point, backend)
     name, value, unit = measured_metric(analysis, point, metric)
     found, elsewhere = events_of(analysis, point, pause_s)
@@ -205,11 +210,14 @@ def measured_metric(analysis: Analysis, point: Point, metric: str | None) -> tup
     Args:
         analysis: the run.
         point: its experiment.
-        metric: the metric; None for the goodput of the first connection.
+        metric: the metric; None for the goodput of the first connection, or, without one, the
+            utilisation of the first queue.
 
     Raises: UsageError if the run has no such metric.
     """
-    name = metric or next((f"goodput.{c.name}" for c in analysis.run.connections), "utilisation")
+    usual = [f"goodput.{each.name}" for each in analysis.run.connections]
+    usual += [f"utilisation.{each}" for each in analysis.queues]
+    name = metric or next(iter(usual), "utilisation")
     measured = compute_one(analysis, name)
     if measured is None or measured.value is None:
         what = "has no value in this run" if measured else "no such metric"
@@ -274,5 +282,8 @@ def _measured_without(original: Path, metric: str, work: Work) -> _Tried:
             folder = run_experiment(work.point, work.backend, Path(scratch), beside=original)
         except RunError as error:
             return None, str(error)
-        measured = compute_one(Analysis(folder), metric)
+        analysis = Analysis(folder)
+        if left := still_dropped(analysis, work.point.experiment.interventions):
+            return None, f"the queue is full, and drops {left} packets of that time all the same"
+        measured = compute_one(analysis, metric)
     return (measured.value if measured else None), ""

@@ -22,13 +22,14 @@ BURST = (
     "goodput.download is 5.3 instead of 4.3 Mbit/s."
 )
 ELSEWHERE = (
-    "3 losses by a manager that cannot mark, a channel, or a link that loses by count cannot be "
-    "averted: not tried."
+    "3 losses by a manager that cannot mark or whose queue is full, a policer, a channel, or a "
+    "link that loses by count cannot be averted: not tried."
 )
 INTERACT = (
     "The 2 drops of 12.305 to 12.400 s interact: together they are worth 1, and one by one 0.4 "
     "in all."
 )
+UNKNOWN = "Without 1 of the events goodput.download is not known: their rows say why."
 PAIR = (
     "The events of 1.000 s and of 2.000 s interact: together they are worth 0.9, and one by one "
     "0.4 in all."
@@ -65,12 +66,23 @@ def _answer(*events: Event, left_out: int = 0, elsewhere: int = 0, pairs: Any = 
             [SINGLE, "2 more events were not tried.", ELSEWHERE],
         ),
         (_answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, 0.1)), [BURST, INTERACT]),
-        (_answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, None, problem="no")), [BURST]),
+        (
+            _answer(_event(0, 0, 1), _event(0, 1, 0.3), _event(0, 2, None, problem="no")),
+            [BURST, UNKNOWN],
+        ),
+        (_answer(_event(0, 1, 1.8), _event(1, 1, -0.3), elsewhere=3), [SINGLE, ELSEWHERE]),
         (
             _answer(_event(0, 1, 0), pairs=(Pair(("1.000 s", "2.000 s"), 0.9, 0.4),)),
             ["No single event changes goodput.download, 4.3 Mbit/s.", PAIR],
         ),
         (_answer(_event(0, 1, 0)), ["No single event changes goodput.download, 4.3 Mbit/s."]),
+        (
+            _answer(_event(0, 1, 0), left_out=1),
+            [
+                "No single event that was tried changes goodput.download, 4.3 Mbit/s.",
+                "1 more events were not tried.",
+            ],
+        ),
         (_answer(), ["No event of this run can be averted."]),
     ],
 )
