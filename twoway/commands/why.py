@@ -40,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a run that differs in one parameter: until when does the parameter decide?",
     )
     parser.add_argument(
-        "--metric", metavar="NAME", help="the metric (default: goodput of the first connection)"
+        "--metric",
+        metavar="NAME",
+        help="the metric (default: goodput of the first connection; without one, utilisation of "
+        "the first queue)",
     )
     parser.add_argument(
         "--most",
@@ -75,15 +78,14 @@ def run(args: argparse.Namespace) -> int:
     write_why_page(answer, page)
     if args.json:
         print(json.dumps(answer.document(), indent=1))
-    elif answer.events:
-        rows = [("time", "event", "without it", "effect")]
+    else:
+        rows = [("time", "event", "without it", "effect")] if answer.events else []
         for event in answer.events[:_MOST_LINES]:
-            value = event.problem or "undefined" if event.value is None else f"{event.value:.4g}"
+            problem = event.problem.rpartition(": ")[2] or "undefined"
+            value = problem if event.value is None else f"{event.value:.4g}"
             effect = "" if event.effect is None else f"{event.effect:+.3g}"
             rows.append((event.when, event.text, value, effect))
-        print(*align_columns(rows, left=2), sep="\n")
-    for sentence in answer.sentences:
-        say(sentence, markup=False)
+        print(*align_columns(rows, left=2), *answer.sentences, sep="\n")
     say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return 0
 
@@ -103,9 +105,7 @@ def _turning(args: argparse.Namespace, folder: Path, point: "Point", backend: "B
     else:
         rows = [("changes at, s", answer.metric)]
         rows += [(f"{time_s:.4f}", f"{value:.4g}") for time_s, value in answer.curve]
-        print(*align_columns(rows), sep="\n")
-    for sentence in answer.sentences:
-        say(sentence, markup=False)
+        print(*align_columns(rows), *answer.sentences, sep="\n")
     if answer.decides:
         begin, end = max(0, answer.step[0] - _AROUND_S), answer.step[1] + _AROUND_S
         name = args.run or point.id
