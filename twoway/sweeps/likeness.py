@@ -38,7 +38,7 @@ _TICK_MS = 0.008
 _LEAST_QUEUE = 10
 # The limit of a queue that no packet shows.
 _USUAL_QUEUE = 100
-_PORT = re.compile(r":(\d+)\b")
+_PORT = re.compile(r":(\d+)(?= |$)")
 # The longest traffic that is run, s.
 _LONGEST_S = 120
 # By the numbers of capture_analysis' metric congestion_control, from 1.
@@ -65,6 +65,7 @@ class Transfer:
         metrics: the metrics of capture-analysis that have a value.
         facts: rate of the bottleneck in Mbit/s, and the segment's bytes; None if unknown.
         guessed: whether that rate is a guess.
+        ip: the version of its IP.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Transfer:
     metrics: Mapping[str, float]
     facts: Mapping[str, float | None]
     guessed: bool = False
+    ip: int = 4
 
     @property
     def has_pace(self) -> bool:
@@ -139,6 +141,7 @@ def transfers_of(path: Path) -> list[Transfer]:
                 metrics={n: float(m["value"]) for n, m in metrics.items() if _is_number(m)},
                 facts={n: facts[n]["value"] for n in ("bottleneck", "segment")},
                 guessed=facts["bottleneck"]["evidence"] == str(Evidence.GUESSED),
+                ip=6 if ":" in sender else 4,
             )
         )
     return found
@@ -180,6 +183,7 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
             "from": "h1" if each.forward else "h2",
             "to": "h2" if each.forward else "h1",
             "congestion": _control(each),
+            **({"ip": 6} if each.ip == 6 else {}),
             "start_s": round(each.start_s, 6),
             **_data(each),
         }
