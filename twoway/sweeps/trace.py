@@ -242,10 +242,12 @@ class _Table:
             self._bases |= {ends: first[0], ends[::-1]: first[1]}
 
     def moments(self) -> Iterator[Moment]:
-        """List the events, in order."""
+        """List the events, in order, without drops of messages that are on no interface."""
         names = tuple(self._columns)
-        for row in np.column_stack(tuple(self._columns.values())).tolist():
-            yield self._moment(dict(zip(names, row, strict=True)))
+        for values in np.column_stack(tuple(self._columns.values())).tolist():
+            row = dict(zip(names, values, strict=True))
+            if row["interface"] >= 0 or row["source"] or row["dest"]:
+                yield self._moment(row)
 
     def _moment(self, row: dict[str, int]) -> Moment:
         kind, ports = _KINDS[row["kind"]], (row["source"], row["dest"])
