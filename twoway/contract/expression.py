@@ -213,15 +213,16 @@ class Expression:
         for name, several in self.names:
             if name in axes or name in metrics:
                 continue
+            spaces = "; a minus and a product of metrics have spaces around the sign"
+            hint = spaces if re.search(r"[\w*][-*][A-Za-z0-9]", name) else ""
             if "*" in name and not several:
-                yield f'"{name}" is several numbers: sum({name}), mean({name}) and others are one'
+                one = f"sum({name}), mean({name}) and others are one"
+                yield f'"{name}" is several numbers: {one}{hint}'
             elif "*" not in name or not (
                 any(fnmatchcase(each, name) for each in metrics)
                 if whole
                 else name.partition(".")[0] in families
             ):
-                spaces = "; a minus and a product of metrics have spaces around the sign"
-                hint = spaces if re.search(r"[\w*][-*][A-Za-z0-9]", name) else ""
                 yield f'no metric or axis "{name:.80}"{suggest(name, [*metrics, *axes])}{hint}'
 
     def metric(self, metrics: Mapping[str, Metric], point: Mapping[str, Any]) -> Metric:
@@ -440,6 +441,8 @@ def read_asked(given: Sequence[str]) -> tuple[list[str], dict[str, Derived]]:
     names, derived = [], dict[str, Derived]()
     for each in given:
         name, equals, formula = (part.strip() for part in each.partition("="))
+        if equals and name in names:
+            raise ExpressionError(f"{name:.80}: given twice")
         names.append(name)
         if equals:
             try:

@@ -96,6 +96,7 @@ def test_an_undefined_part_is_the_reason(formula: str, reason: str) -> None:
         ("sum(goodput.* * 2)", '"goodput.*" is several numbers'),
         ("goodput.bbbr", 'no metric or axis "goodput.bbbr"; did you mean "goodput.bbr"?'),
         ("goodput.bbr-goodput.cubic-1", "have spaces around the sign"),
+        ("goodput.bbr*100", "have spaces around the sign"),
         ("sum(gooodput.*)", 'no metric or axis "gooodput.*"'),
         ("sum(goodput.reno-*)", 'no metric or axis "goodput.reno-*"'),
         ("goodput.bbr / (2 - 2)", 'the divisor "(2 - 2)" is 0'),
@@ -154,6 +155,12 @@ def test_a_name_on_the_command_line_is_one_of_a_file(name: str) -> None:
     """--metric NAME=FORMULA takes the names that `metrics:` of a file takes."""
     with pytest.raises(ExpressionError, match="must be at most 32 letters, digits, _ and -"):
         read_asked([f"{name}=1 + 1"])
+
+
+def test_a_name_on_the_command_line_has_one_formula() -> None:
+    """The second formula of a name would take the place of the first without a word."""
+    with pytest.raises(ExpressionError, match=r"^x: given twice$"):
+        read_asked(["x=1 + 1", "x=2 + 2"])
 
 
 TOKENS = [*METRICS, "goodput.*", "buffer", "1", "0", "1e300", *"+-*/()", "sum(", "count(", "$"]
