@@ -212,6 +212,10 @@ def _course(axis: str, line: list[_At], unit: str, *, logarithmic: bool, named: 
         said = f"is {high} at most, at {axis} {most.words}, and {low} at least, at {least.words}"
     seeds = [seed for seed in most.draws if seed in least.draws]
     apart = difference(*([at.draws[seed] for seed in seeds] for at in (most, least)))
+    if apart and len(line) == 2 and not math.isnan(apart.margin):
+        scale, points = (100, "points") if unit == "%" else (1, unit.removeprefix("1"))
+        by = f"{apart.mean * scale:.4g} ± {apart.margin * scale:.2g} {points}".rstrip()
+        said += f", a difference of {by} by seed"
     if apart and apart.mean <= apart.margin:  # NaN for one draw
         said += ", which these seeds do not tell from chance (95 %)"
     return said

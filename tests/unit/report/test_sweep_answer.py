@@ -127,11 +127,15 @@ def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
         (
             [0.1, 0.5, 0.9],
             [0.2, 0.61, 0.99],
-            "rises from 50 % at buffer 0.25 to 60 % at 2; means of",
+            "rises from 50 % at buffer 0.25 to 60 % at 2, a difference of 10 ± 2.5 points by seed",
         ),
-        ([1, 1, 1], [3, 3, 3], "rises from 1 at buffer 0.25 to 3 at 2; means of 3 seeds."),
-        ([0, 0, 0], [1, 1, 1], "rises from 0 at buffer 0.25 to 1 at 2; means of 3 seeds."),
-        ([0.5, 0.5, 0.5], [1.5, 1.5, 1.5], "rises from 0.5 at buffer 0.25 to 1.5 at 2; means of 3"),
+        ([1, 1, 1], [3, 3, 3], "rises from 1 at buffer 0.25 to 3 at 2, a difference of 2 ± 0 "),
+        ([0, 0, 0], [1, 1, 1], "rises from 0 at buffer 0.25 to 1 at 2, a difference of 1 ± 0 by"),
+        (
+            [0.5, 0.5, 0.5],
+            [1.5, 1.5, 1.5],
+            "rises from 0.5 at buffer 0.25 to 1.5 at 2, a difference",
+        ),
         ([0.3, 0.3, 0.3], [0.30001, 0.3, 0.3], "is 30 % at each buffer; means of 3 seeds."),
         ([0.3, None, 0.3], [0.6, 0.6, 0.6], "rises from 30 % at buffer 0.25 to 60 % at 2; 50 % at"),
     ],
@@ -145,6 +149,7 @@ def test_a_sentence_says_no_more_than_its_draws(
     (sentence,) = answer_of(Experiment("swept", tuple(runs)), ["share"]).sentences
     assert sentence.startswith(f"share {said}")
     by_chance = low == [0.3, 0.6, 0.5]
+    assert (", a difference of 6.667 ± 38 points by seed, which" in sentence) == by_chance
     assert ("which these seeds do not tell from chance (95 %)" in sentence) == by_chance
     assert (None in low) == sentence.endswith("means of 2 to 3 seeds.")
 
