@@ -142,3 +142,7 @@ def test_draws_in_two_groups_are_noticed() -> None:
     even = spread([float(each) for each in range(10)])
     assert even
     assert even.groups == ()
+    # The share of one BBR beside three CUBIC at 4 BDP, as a user had it.
+    shares = spread([0.19, 0.22, 0.75, 0.26, 0.18, 0.14, 0.26, 0.59, 0.72, 0.27])
+    assert shares
+    assert list(shares.groups) == pytest.approx([0.217, 0.687], abs=0.001)
