@@ -135,7 +135,10 @@ def _hand_in(student: str, files: Sequence[Path], suite: LoadedSuite) -> HandIn:
     try:
         fields = validate_document(path.name, document_of(Path(path.name), words), Fields)
     except SpecError as error:
-        return HandIn(student, digest, wrong="; ".join(filter(None, (str(error), error.hint))))
+        names = " and ".join(f"`{name}`" for name in Fields.model_fields)
+        return HandIn(student, digest, wrong=f"{error}; a hand-in may have {names}")
+    if not fields.set and not fields.runs:
+        return HandIn(student, digest, wrong=f"{path.name}: has neither `set` nor `runs`")
     may = suite.said.exercise.sets if suite.said.exercise else []
     wrong = [f"{path.name}: set.{each}: not yours to set" for each in fields.set if each not in may]
     said = [*wrong, f"the exercise has {', '.join(may) or 'no such field'}"] if wrong else []

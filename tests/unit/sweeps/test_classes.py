@@ -54,7 +54,7 @@ SUITE: dict[str, Any] = {
 # Files of a class, and the words that refuse them.
 WRONG = {
     "a.yml": ("set: {duration_s: 1}", "a.yml: set.duration_s: not yours to set; the exercise has"),
-    "b.yml": ("sets: {}", "b.yml: sets: unknown field"),
+    "b.yml": ("sets: {}", "b.yml: sets: unknown field; did you mean"),
     "c.yml": ("runs: [xyz]", "runs.0: must be 6 to 64 digits of an identity"),
     "l.yml": ("runs: [17e453021987]", "l.yml: runs.0: must be text in quotes, got inf"),
     "d.yml": ("{", "d.yml: "),
@@ -64,6 +64,8 @@ WRONG = {
     "g/y.yml": ("set: {}", ""),
     "h/readme.txt": ("hello", "hand in one C file or one .yml file, got none"),
     "i.yml": ("set: {profile.forward.queue_packets: 9}", ""),
+    "m.yml": ("flows: {}", "m.yml: flows: unknown field; a hand-in may have `set` and `runs`"),
+    "n.yml": ("{}", "n.yml: has neither `set` nor `runs`"),
     "k [red]=.c": (b"x" * ((1 << 20) + 1), "larger than 1 MiB"),
 }
 
@@ -92,7 +94,7 @@ def test_a_wrong_file_has_a_sentence(suite: LoadedSuite, tmp_path: Path) -> None
     assert [*found] == [
         *"abcdefghij",
         "k__red__",
-        "l",
+        *"lmn",
     ]  # a name is no markup, and no formula of a table
     for name, (_, words) in WRONG.items():
         if words:
