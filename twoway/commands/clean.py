@@ -1,6 +1,7 @@
 """The subcommand that removes old runs and builds."""
 
 import argparse
+import math
 
 from twoway.commands.options import RESULTS, add_options, at_least_one, shorten_path
 from twoway.messages import say
@@ -32,11 +33,12 @@ def _days(text: str) -> float:
     """Read a time in days, or with a unit in days or hours."""
     number, hours = (text[:-1], text[-1] == "h") if text[-1:] in ("d", "h") else (text, False)
     try:
-        return float(number) / (24 if hours else 1)
+        days = float(number) / (24 if hours else 1)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f'must be days or hours, such as 7d or 12h, got "{text}"'
-        ) from None
+        days = math.nan
+    if not 0 <= days < math.inf:
+        raise argparse.ArgumentTypeError(f'must be days or hours, such as 7d or 12h, got "{text}"')
+    return days
 
 
 def run(args: argparse.Namespace) -> int:

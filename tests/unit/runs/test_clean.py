@@ -67,6 +67,15 @@ def test_what_is_listed_is_removed(
     assert (results / "latest").is_symlink() == (RUNS[2] not in gone)
 
 
+@pytest.mark.parametrize("age", ["-3", "nan", "-1h", "inf", "x"])
+def test_an_age_is_not_below_zero(results: Path, age: str) -> None:
+    """Every run is older than -3 days, and --yes would remove all of them."""
+    done = twoway("clean", "--results", results, f"--older-than={age}", "--yes")
+    assert done.returncode == 2
+    assert f'must be days or hours, such as 7d or 12h, got "{age}"' in done.stderr
+    assert _left(results) >= {*RUNS}
+
+
 def test_a_run_half_removed_does_not_look_finished(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
