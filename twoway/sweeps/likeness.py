@@ -200,7 +200,7 @@ def experiment_like(transfers: Sequence[Transfer], title: str) -> tuple[dict[str
         assumed.append(f"No window shows the control of {', '.join(unsure)}: {control}.")
     if len(transfers) == _MOST_FLOWS:
         assumed.append(f"The experiment has the {_MOST_FLOWS} transfers with most data at most.")
-    last_s = max(each.start_s + each.metrics.get("data_time", 0) for each in transfers)
+    last_s = max(map(_stop_s, transfers))
     if last_s > _LONGEST_S:
         assumed.append(f"The capture's data take {last_s:.0f} s, the run ends at {_LONGEST_S} s.")
     return {
@@ -221,8 +221,13 @@ def _data(transfer: Transfer) -> dict[str, Any]:
         return {"transfer": {"bytes": transfer.payload}}
     segment = transfer.facts["segment"] or 1448
     packets_mbit = transfer.metrics["goodput"] * (segment + _IP_HEADERS) / segment
-    stop_s = transfer.start_s + transfer.metrics["data_time"]
-    return {"rate_mbit": round(max(packets_mbit, 1e-6), 6), "stop_s": round(stop_s, 6)}
+    stop_s = round(_stop_s(transfer), 6)
+    return {"rate_mbit": round(max(packets_mbit, 1e-6), 6), "stop_s": stop_s}
+
+
+def _stop_s(transfer: Transfer) -> float:
+    """Return the time of a transfer's last data."""
+    return transfer.start_s + sum(transfer.metrics.get(name, 0) for name in ("data_time", "pauses"))
 
 
 def _rate(transfers: Sequence[Transfer], where: str, assumed: list[str]) -> float:

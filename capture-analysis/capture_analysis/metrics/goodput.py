@@ -1,6 +1,7 @@
-"""Goodput: new payload over the time in which it was sent.
+"""Goodput: new payload over the life of the connection's data.
 
-    goodput = 8 * (new payload) / (end - begin - pauses)
+    goodput   = 8 * (new payload) / (end - begin)
+    data_time = end - begin - pauses
 
 Unit Mbit/s. The time begins with the direction's first data, and the first segment's payload is
 then left out because its transmission time is, too; or, if these data answer the other end's, with
@@ -8,10 +9,11 @@ the other end's first data: the time that the answer takes belongs to it. It end
 data, or, near the data's sender, which may send into a queue faster than the path carries, with the
 last ACK of new data. A pause is a time of a second or more with nothing outstanding and an open
 window, in which neither end owes the other an answer: the end that opened the connection asks, and
-the other answers. `answer_longest` is the longest time from the other end's last data to the next
+the other answers. Goodput counts it: chunks of data that pauses part would otherwise have the pace
+of their bursts. `answer_longest` is the longest time from the other end's last data to the next
 data of this direction: of a server, how long it took to answer; of a client, how long it took to
-ask again. RFC 2647, 3.17, defines goodput alike, but with the pauses. In a run of the testbed it is
-the payload that arrived in the steady window over the flow's own sending time in that window.
+ask again. RFC 2647, 3.17, defines goodput alike. In a run of the testbed it is the payload that
+arrived in the steady window over the flow's own sending time in that window.
 
 Data that all came within one round trip have no goodput: their pace is that of a burst, and not of
 the path.
@@ -32,7 +34,7 @@ ONE_BURST = "all of its data came within one round trip: too short to tell"
 NO_ANSWER = "no data that follow the other end's"
 
 GOODPUT = Definition(
-    "goodput", "Mbit/s", "payload that was not seen before, over the time of sending"
+    "goodput", "Mbit/s", "payload that was not seen before, over the time from first to last data"
 )
 PAYLOAD = Definition("payload", "bytes", "payload that was not seen before")
 DATA_TIME = Definition("data_time", "s", "time in which data was sent, pauses left out")
@@ -47,7 +49,7 @@ ANSWER_LONGEST = Definition(
 
 
 class Goodput(FromOne):
-    """Goodput of each direction, and the pauses left out of it."""
+    """Goodput of each direction, and its pauses."""
 
     title = "Goodput"
     picture = "rates"
@@ -56,6 +58,7 @@ class Goodput(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         life_ns, payload = _life_ns(direction, tally), int(tally.new_payload.value_of(direction))
+        pause_ns = int(tally.pause_ns.value_of(direction))
         answers = tally.first_ns.value_of(direction ^ 1) < tally.first_ns.value_of(direction)
         late_ns = int(tally.acked_ns.value_of(direction) - tally.last_ns.value_of(direction))
         if life_ns and facts.tap_at[direction] <= NEAR and late_ns > 0:
@@ -69,8 +72,8 @@ class Goodput(FromOne):
         return {
             GOODPUT: goodput,
             PAYLOAD: tally.new_payload.value_of(direction),
-            DATA_TIME: life_ns / 1e9,
-            PAUSES: tally.pause_ns.value_of(direction) / 1e9,
+            DATA_TIME: max(life_ns - pause_ns, 0) / 1e9,
+            PAUSES: pause_ns / 1e9,
             ANSWER_LONGEST: answer_ns / 1e9 if answer_ns >= 0 else NO_ANSWER,
         }
 
@@ -78,14 +81,16 @@ class Goodput(FromOne):
 def _life_ns(direction: int, tally: Tally) -> int:
     """Return the time of a direction's data, with that until its answer; 0 for a single packet."""
     asked_ns, first_ns = (int(tally.first_ns.value_of(each)) for each in (direction ^ 1, direction))
-    active_ns = tally.active_ns(direction)
-    return active_ns + max(first_ns - asked_ns, 0) if active_ns else 0
+    life_ns = tally.life_ns(direction)
+    return life_ns + max(first_ns - asked_ns, 0) if life_ns else 0
 
 
 def goodput_bit(direction: int, tally: Tally) -> float:
     """Compute the payload's rate from the first data to the last, bit/s; NaN if undefined."""
-    active_ns = tally.active_ns(direction)
-    if not active_ns:
-        return float("nan")
-    payload = tally.new_payload.value_of(direction) - tally.first_new.value_of(direction)
-    return 8e9 * int(payload) / active_ns
+    life_ns = tally.life_ns(direction)
+    return 8e9 * later_payload(direction, tally) / life_ns if life_ns else float("nan")
+
+
+def later_payload(direction: int, tally: Tally) -> int:
+    """Return the new payload behind a direction's first segment, bytes."""
+    return int(tally.new_payload.value_of(direction) - tally.first_new.value_of(direction))

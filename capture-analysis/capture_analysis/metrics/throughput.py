@@ -1,10 +1,10 @@
 """Throughput: captured bytes of data frames over their time.
 
-    throughput = 8 * (data frames' bytes) / (last - first data - pauses)
+    throughput = 8 * (data frames' bytes) / (last - first data)
 
-Unit Mbit/s; frames as captured, in a run as they are on the link; headers and retransmissions
-included, copies (captured twice) left out. Pauses are those of goodput. A segment has at most the
-announced MSS, or 9216 bytes if none was seen: packets with more were merged by an offload.
+Unit Mbit/s; frames as captured, in a run as they are on the link; headers, retransmissions and
+pauses included, copies (captured twice) left out. A segment has at most the announced MSS, or 9216
+bytes if none was seen: packets with more were merged by an offload.
 
 Vantage: any; the throughput is that at the tap.
 """
@@ -33,10 +33,10 @@ class Throughput(FromOne):
 
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        active_ns = tally.active_ns(direction)
+        life_ns = tally.life_ns(direction)
         sent = tally.data_frame_bytes.value_of(direction)
         return {
-            THROUGHPUT: 8e3 * sent / active_ns if active_ns else TOO_FEW,
+            THROUGHPUT: 8e3 * sent / life_ns if life_ns else TOO_FEW,
             SEGMENTS: tally.segments(direction),
             SEGMENTS_MERGED: tally.merged.value_of(direction),
         }

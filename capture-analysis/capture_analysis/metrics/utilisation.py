@@ -2,7 +2,7 @@
 
     utilisation = (time in which the link transmits) / (time); pauses are left out in captures
     link_share = 8 * (bytes of all of a connection's frames in a direction) / (rate * time of data)
-    efficiency = goodput / (rate * payload of a full segment / its frame)
+    efficiency = 8 * (new payload) / (time of data) / (rate * payload of a full segment / its frame)
     link_use = 8 * (bytes of the frames of all with the rate in a direction) / (rate * their time)
 
 Efficiency is 1 for a connection alone on a link that it keeps full of data (Kalampoukas, Varma,
@@ -16,7 +16,7 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.delivery_rate import MOST_UTILISATION
 from capture_analysis.facts.facts import Facts
-from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
+from capture_analysis.metrics.goodput import TOO_FEW, later_payload
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
@@ -41,7 +41,7 @@ LINK_SHARE = Definition(
 EFFICIENCY = Definition(
     "efficiency",
     "1",
-    "goodput over that of full segments back to back on the link",
+    "rate of new payload over that of full segments back to back on the link",
     "Kalampoukas, Varma, Ramakrishnan 1998",
 )
 LINK_USE = Definition(
@@ -76,9 +76,10 @@ class LinkShare(FromOne):
             direction ^ 1
         )
         segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
+        payload = later_payload(direction, tally)
         found = {
             LINK_SHARE: 8e9 * sent / (rate_bit * active_ns),
-            EFFICIENCY: goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
+            EFFICIENCY: 8e9 * payload * int(frame) / (rate_bit * active_ns * int(segment)),
             LINK_USE: _bits(direction, tally, facts) / rate_bit,
         }
         values: dict[Definition, Value] = {

@@ -138,14 +138,14 @@ class Tally:
         """Count the pure ACKs of a direction's data, of any kind."""
         return self.count(direction, Kind.ACK, Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE, Kind.OLD_ACK)
 
-    def active_ns(self, direction: int) -> int:
-        """Return the time from a direction's first data to its last, without pauses.
-
-        It is 0 with one packet.
-        """
+    def life_ns(self, direction: int) -> int:
+        """Return the time from a direction's first data to its last; 0 with one packet."""
         span = self.last_ns.value_of(direction) - self.first_ns.value_of(direction)
-        span += int(self.back_ns.value_of(direction)[0])
-        return max(int(span) - int(self.pause_ns.value_of(direction)), 0)
+        return max(int(span) + int(self.back_ns.value_of(direction)[0]), 0)
+
+    def active_ns(self, direction: int) -> int:
+        """Return the time from a direction's first data to its last, without pauses."""
+        return max(self.life_ns(direction) - int(self.pause_ns.value_of(direction)), 0)
 
     def active_times_ns(self, directions: int) -> IntArray:
         """Return the times of data, and of its ACKs, without pauses; (2, directions)."""

@@ -127,7 +127,10 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
     if goodput is None:
         yield "There is too little data to tell."
         return
-    yield f"Goodput is {number(goodput)} Mbit/s while it sends;"
+    pauses = value(metrics, "pauses")
+    yield f"Goodput is {number(goodput)} Mbit/s" + (
+        f", pauses of {number(pauses)} s included;" if pauses else ";"
+    )
     if rate is None:
         yield "the bottleneck's rate is unknown."
     elif efficiency is None:

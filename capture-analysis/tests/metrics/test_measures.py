@@ -221,8 +221,20 @@ def test_goodput_and_link_share() -> None:
     assert found.payload == 600 * MSS
 
 
+def test_chunks_with_pauses_have_no_rate_of_their_bursts() -> None:
+    """Goodput, throughput and their sum of chunks that pauses part count the pauses, too."""
+    exchange = arriving()
+    apart = np.repeat(np.arange(50), 12) * 2_000_000_000
+    exchange.data_ns, exchange.ack_ns = exchange.data_ns + apart, exchange.ack_ns + apart
+    found = values(measured(exchange, given=Given()), 0)
+    assert found.pauses == pytest.approx(49 * 2.005, rel=0.01)
+    assert found.goodput == pytest.approx(599 * MSS * 8e-6 / (49 * 2.005), rel=0.001)
+    assert found.throughput == pytest.approx(600 * FRAME * 8e-6 / (49 * 2.005), rel=0.001)
+    assert _of_capture(exchange)["goodput_total"] == pytest.approx(found.goodput)
+
+
 def test_idle_second_is_a_pause() -> None:
-    """A second with nothing outstanding is the application's pause, and does not count."""
+    """A second with nothing outstanding is the application's pause, and no time of data."""
     exchange = arriving()
     before = of(exchange)
     later = np.repeat(np.arange(50) >= 25, 12) * 7_000_000_000
