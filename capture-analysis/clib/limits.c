@@ -225,6 +225,11 @@ static void take_ack(struct walk *walk, size_t row, size_t direction, struct ca_
 	}
 	if (block_is_data(block, row) && acked >= kept->sent)
 		kept->heard_ns = time_ns;
+	/* What is acknowledged arrived: the capture lacks it, and the path did not lose it. */
+	if (block->tracked.unseen_bytes[row] && !is_near(walk->facts, direction)) {
+		kept->sent = most(kept->sent, acked);
+		kept->repaired = 0;
+	}
 	if (!pure && repeats(walk, kept, acked, edge))
 		return;
 	if (!is_near(walk->facts, direction)) {

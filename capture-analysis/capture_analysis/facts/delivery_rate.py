@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.facts.busy_series import BinnedSums
 from capture_analysis.facts.directions import Block, View
 from capture_analysis.facts.facts import LEAST_SHIFT, Facts, FloatArray, RateSource
@@ -162,7 +162,12 @@ def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
 
 
 def without_contradicted_rates(
-    facts: Facts, delivered: Delivered, active_ns: IntArray, one_pair: bool
+    facts: Facts,
+    delivered: Delivered,
+    active_ns: IntArray,
+    answered: BoolArray,
+    *,
+    one_pair: bool,
 ) -> Facts:
     """Remove rates that the delivery contradicts.
 
@@ -172,6 +177,9 @@ def without_contradicted_rates(
     be shorter than a window, becomes a guess. A utilisation above MOST_UTILISATION is undefined in
     any case.
 
+    Data of a direction without an answer may be before a queue that empties more slowly: that it
+    was delivered is not known.
+
     All connections share a link if its rate was found from all of them or given for all, or if they
     have the same two hosts.
 
@@ -179,6 +187,7 @@ def without_contradicted_rates(
         facts: the facts found or given.
         delivered: the delivery of the same connections.
         active_ns: their times, as in `whole_bit`.
+        answered: shape (directions,), False if the capture has packets of one direction only.
         one_pair: True if all connections have the same two hosts.
     """
     alone, together = delivered.least_bit(facts)
@@ -186,7 +195,7 @@ def without_contradicted_rates(
     least_bit = np.where(shared, np.maximum(alone, together), alone)
     # Data at one time has no rate.
     least_bit = np.where(active_ns[0] > 0, least_bit, 0)
-    facts = replace(facts, delivered_bit=least_bit)
+    facts = replace(facts, delivered_bit=np.where(answered, least_bit, 0))
     contradicted = MOST_UTILISATION * facts.rate_bit < least_bit
     facts = facts.without_rates(contradicted & (facts.rate_source != RateSource.GIVEN))
     return facts.with_doubts(

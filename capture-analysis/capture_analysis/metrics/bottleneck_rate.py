@@ -65,6 +65,7 @@ RATE_REACHED = Definition(
     "rate_reached", "Mbit/s", "a guess of the rate within a twentieth of the most that it delivered"
 )
 _REACHED = 0.05
+NO_DELIVERY = "the data come at one time, or without the other direction's packets"
 NOT_REACHED = "no guess of the rate that its delivery reached"
 
 
@@ -81,6 +82,6 @@ class BottleneckRate(FromOne):
         guessed = facts.rate_evidence[direction] == Evidence.GUESSED
         return {
             BOTTLENECK_RATE: missing_rate(direction, facts) or rate,
-            DELIVERED_PEAK: most,
+            DELIVERED_PEAK: most or NO_DELIVERY,
             RATE_REACHED: rate if guessed and abs(most - rate) <= _REACHED * rate else NOT_REACHED,
         }

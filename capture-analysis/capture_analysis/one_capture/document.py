@@ -298,10 +298,15 @@ def warnings(measured: Measured) -> list[str]:
         )
     unseen, holes = (int(n) for n in measured.tally.unseen.values().sum(axis=0))
     if unseen:
+        later = capture.counts.later_fragments
+        why = (
+            f"of {later} fragments of IP packets behind the first ones the bytes are not counted"
+            if later
+            else "it missed packets, or saw one of several paths"
+        )
         found.append(
-            f"{unseen} bytes are acknowledged that the capture lacks, at {holes} places: it missed "
-            "packets, or saw one of several paths; goodput, rates, losses and what limits a "
-            "transfer lack them, too"
+            f"{unseen} bytes are acknowledged that the capture lacks, at {holes} places: {why}; "
+            "goodput, rates, losses and what limits a transfer lack them, too"
         )
     if len(measured.interfaces) > 1:
         found.append(

@@ -150,7 +150,8 @@ class Measured:
             self._found,
             self._delivered,
             self.tally.active_times_ns(len(self._found)),
-            one_pair(self.flows),
+            np.repeat(self.flows.halves_seen().all(axis=1), 2),
+            one_pair=one_pair(self.flows),
         )
 
     def merge(self, other: "Measured") -> None:

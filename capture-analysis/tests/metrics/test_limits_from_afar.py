@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from capture_analysis.flow_table import Seen
 from capture_analysis.metrics import limits_from_afar
@@ -49,6 +50,18 @@ def test_recovery(place: Place) -> None:
     assert sum(getattr(found, name) for name in shares) == pytest.approx(1)
     assert limit_of(vars(found)).cause == "recovery"
     assert limits(captured(place)).afar_recovery == 0
+
+
+@pytest.mark.parametrize(("place", "most"), [("far", 0.01), ("middle", 0.25)])
+def test_data_that_the_capture_lacks_are_no_loss(place: Place, most: float) -> None:
+    """Of data that a capture lacks only the time until its ACK counts as a repair."""
+    capture = captured(place)
+    segments = np.flatnonzero(capture.whole.payload_bytes)
+    capture.whole = capture.whole.where(np.delete(np.arange(len(capture.whole)), segments[::10]))
+    found = limits(capture)
+    assert found.capture_holes > 50
+    assert found.afar_recovery < most
+    assert limit_of(vars(found)).cause == "sender"
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from capture_analysis.flow_table import Seen
+from capture_analysis.metrics.bottleneck_rate import NO_DELIVERY
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import measure
 from capture_analysis.reading.capture_warnings import warnings_of
@@ -46,6 +48,17 @@ def test_merged_segments() -> None:
     assert count == (measured.capture.whole.payload_bytes > 1460).sum()  # type: ignore[attr-defined]
 
 
+def test_data_without_an_answer_are_not_delivered() -> None:
+    """What a sender bursts into a queue was not delivered if no ACK is captured."""
+    links = Link(1e7, 5_000_000, 5_000_000), Link(1e7, 5_000_000, 5_000_000)
+    transfer = Connection(segments=800, window=200)
+    capture = Simulation(links, [transfer], "near").run().captured()
+    assert values(measure(capture), 0).delivered_peak < 10
+    capture.whole = capture.whole.where(np.flatnonzero(capture.whole.half == 0))
+    capture.flows.rows["seen"] = Seen.HALF | Seen.SYN
+    assert values(measure(capture), 0).delivered_peak == NO_DELIVERY
+
+
 def test_holes_are_counted_and_named() -> None:
     """Data that is acknowledged and not captured is counted and reported with its effect."""
     capture = capture_of(arriving())
@@ -60,6 +73,15 @@ def test_holes_are_counted_and_named() -> None:
     assert found.payload + lost == whole.payload
     (said,) = document(measured)["warnings"]
     assert said.startswith(f"{lost} bytes are acknowledged that the capture lacks, at 20 places")
+
+
+def test_fragments_are_the_reason_of_holes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If IP packets were fragmented, the warning of missing bytes names the fragments."""
+    capture = capture_of(arriving())
+    capture.whole.payload_bytes[capture.whole.payload_bytes > 0] -= 100
+    monkeypatch.setattr(type(capture), "counts", Counts(packets=1200, later_fragments=600))
+    (said,) = document(measure(capture))["warnings"]
+    assert "of 600 fragments of IP packets behind the first ones the bytes are not counted" in said
 
 
 def test_several_interfaces_are_named() -> None:
