@@ -99,7 +99,7 @@ class FlowTable:
         vlans = ".".join(map(str, self.vlans(flow)))
         return " > ".join(ends) + (f" (VLAN {vlans})" if vlans else "")
 
-    def halves_seen(self) -> BoolArray:
+    def ends_seen(self) -> BoolArray:
         """Tell which halves have packets, shape (n, 2)."""
         return self._has_bit(Seen.HALF)
 

@@ -64,7 +64,8 @@ class Kind(IntEnum):
     COPY = 9
     """The same packet once more: captured twice, not sent twice.
 
-    One of the last four packets of this half has the same numbers, flags, payload length, window,
+    One of the last four packets of this half, or once there was a copy of the last 64, and of up to
+    1024 if copies come that late, has the same numbers, flags, payload length, window,
     time stamps, first SACK block and IP identification. Senders increment the identification, so a
     value other than 0 that returns within 0.2 s, the shortest retransmission timer in use (RFC 6298
     asks for 1 s, Linux takes 0.2), is proof; later, a sender that keeps it has sent again. Without

@@ -5,6 +5,8 @@
  * They are found by a hash of their fields, 16 bytes for each of the last packets of the half: two
  * packets that differ are taken for copies with a chance of 2^-64.
  */
+#include <stdlib.h>
+
 #include "half.h"
 
 #define COPY_NS UINT64_C(200000000)		/* see Kind.COPY in tracking.py */
@@ -37,23 +39,45 @@ static uint64_t apart(int64_t a_ns, int64_t b_ns)
 	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : (uint64_t)b_ns - (uint64_t)a_ns;
 }
 
+/*
+ * Makes room for twice the packets, or for RECENT_MORE: who captures one packet twice does so with
+ * all, and bursts may lie between the two. Without memory the room stays.
+ */
+static void remember_more(struct half *half, const struct recent *recent)
+{
+	unsigned int mask = half->room - 1u, kept = half->remembered;
+	unsigned int room = half->more ? 2u * half->room : RECENT_MORE;
+	struct recent *more = malloc(room * sizeof(*more));
+
+	if (!more)
+		return;
+	for (unsigned int at = 0; at < kept; at++)
+		more[at] = recent[(half->oldest - kept + at) & mask];
+	free(half->more);
+	half->more = more;
+	half->room = (uint16_t)room;
+	half->oldest = (uint16_t)kept;
+}
+
 /* Tells whether the packet was captured before; remembers it if not. */
 bool half_is_copy(struct half *half, const struct packet *packet)
 {
 	uint64_t limit_ns = packet->ip_id ? COPY_NS : COPY_WITHOUT_ID_NS;
 	uint64_t likeness = likeness_of(packet);
-	unsigned int alike = 0;
+	struct recent *recent = half->more ? half->more : half->recent;
+	unsigned int mask = half->room - 1u;
 
-	for (unsigned int at = 0; at < RECENT; at++)
-		alike |= (unsigned int)(half->recent[at].likeness == likeness) << at;
-	alike &= (1u << half->remembered) - 1;
-	for (; alike; alike &= alike - 1) {
-		if (apart(half->recent[__builtin_ctz(alike)].time_ns, packet->time_ns) < limit_ns)
-			return true;
+	for (unsigned int back = 1; back <= half->remembered; back++) {
+		const struct recent *at = &recent[(half->oldest - back) & mask];
+
+		if (at->likeness != likeness || apart(at->time_ns, packet->time_ns) >= limit_ns)
+			continue;
+		if (!half->more || (2 * back > half->room && half->room < RECENT_MOST))
+			remember_more(half, recent);
+		return true;
 	}
-	half->recent[half->oldest] = (struct recent){ likeness, packet->time_ns };
-	half->oldest = (uint8_t)((half->oldest + 1) % RECENT);
-	if (half->remembered < RECENT)
-		half->remembered++;
+	recent[half->oldest & mask] = (struct recent){ likeness, packet->time_ns };
+	half->oldest = (uint16_t)((half->oldest + 1) & mask);
+	half->remembered = (uint16_t)(half->remembered + (half->remembered < half->room));
 	return false;
 }

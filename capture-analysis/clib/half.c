@@ -50,6 +50,7 @@ void half_start(struct half *half)
 	half->first = NO_NUMBER;
 	half->rival = NO_NUMBER;
 	half->fin_at = INT64_MAX;
+	half->room = RECENT;
 	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
 	repairs_start(&half->repairs);
 	half->last_ns[0] = NO_TIME;
@@ -60,6 +61,7 @@ void half_end(struct half *half)
 {
 	holes_end(&half->holes);
 	free(half->segments.ring);
+	free(half->more);
 }
 
 /* Starts a half at its first number; converts what was acknowledged before it was seen. */

@@ -12,7 +12,10 @@
 /* Limits in tracking.py: 1 MiB of segments; 1 KiB until the other end acknowledges anything. */
 #define SEGMENTS_MAX 65536
 #define SEGMENTS_AT_FIRST 64
+/* Packets among which a copy is looked for: at first, once there is one, and at most. */
 #define RECENT 4
+#define RECENT_MORE 64	/* packets that a network card hands over at once (NAPI) */
+#define RECENT_MOST 1024
 #define NO_TIME INT64_MIN
 /* Packets of a connection are reordered by less: from this step back on, a clock was set. */
 #define SET_BACK_NS 10000000
@@ -67,13 +70,15 @@ struct half {
 	struct span unclear;	/* they give no RTT (half.c); empty: end is NO_NUMBER */
 	int64_t last_ns[2];	/* last packet without and with payload, or NO_TIME */
 	struct recent recent[RECENT];
+	struct recent *more;	/* in place of recent[], once a copy was seen; else NULL */
 	struct segments segments;
 	struct holes holes;
 	struct repairs repairs;
 	uint32_t base;		/* first number; until one is seen, the first acknowledged */
 	uint16_t window;	/* in the highest acknowledgement that this half sent */
-	uint8_t remembered;	/* packets in recent[] */
-	uint8_t oldest;		/* index in recent[] */
+	uint16_t room;		/* of recent[], or of *more: a power of two */
+	uint16_t remembered;	/* packets there */
+	uint16_t oldest;	/* index of the oldest, or of the first free one */
 	bool seen;
 };
 

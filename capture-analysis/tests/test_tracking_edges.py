@@ -175,9 +175,36 @@ def test_what_differs_is_no_copy(new_tracker: NewTracker, column: str) -> None:
 
 
 def test_a_copy_of_long_ago_is_none(new_tracker: NewTracker) -> None:
-    """A copy is recognised only among the last four packets of its half."""
+    """The first copy of a half is recognised only among its last four packets."""
     talk = Conversation().handshake()
     for k in range(5):
         talk.send(0, 100 + k, 1 + 10 * k, 10, ack=1)
     talk.packets.append(talk.packets[3])
     assert talk.tracked(new_tracker()).kind.tolist()[-1] == Kind.RETRANSMISSION
+
+
+@pytest.mark.parametrize(("burst", "copies"), [(4, 4), (64, 64), (65, 0)])
+def test_copies_behind_a_burst(new_tracker: NewTracker, burst: int, copies: int) -> None:
+    """Once a half has a copy, its other packets may be 64 packets away from theirs."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    talk.again(1)
+    for k in range(burst):
+        talk.send(0, 100 + k, 1 + 10 * k, 10, ack=1)
+    talk.packets += talk.packets[2:]
+    assert talk.tracked(new_tracker()).kind.tolist().count(Kind.COPY) == 1 + copies
+
+
+def test_copies_ever_later_are_recognised(new_tracker: NewTracker) -> None:
+    """If copies come later and later, as behind a queue, twice as many packets are remembered."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    talk.again(1)
+    for burst in (40, 80, 160, 320, 640):
+        seq, at_us = 1 + 10 * len(talk.packets), 1000 * len(talk.packets)
+        sent = [{"at_us": at_us + k, "seq": seq + 10 * k, "payload": 10} for k in range(burst)]
+        for packet in sent:
+            talk.send(0, ack=1, **packet)
+        talk.packets += talk.packets[-burst:]
+    kinds = talk.tracked(new_tracker()).kind.tolist()
+    assert kinds.count(Kind.COPY) == 1 + 40 + 80 + 160 + 320 + 640

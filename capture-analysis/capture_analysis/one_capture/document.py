@@ -273,7 +273,7 @@ def warnings(measured: Measured) -> list[str]:
     """Return the warnings that a reader of the numbers needs."""
     capture = measured.capture
     found = [*capture.warnings, *filter(None, [measured.times.warning()])]
-    one_sided = int((~measured.flows.halves_seen().all(axis=1)).sum())
+    one_sided = int((~measured.flows.ends_seen().all(axis=1)).sum())
     if one_sided:
         found.append(
             f"{one_sided} of {len(measured.flows)} connections have packets of one direction only: "

@@ -150,7 +150,7 @@ class Measured:
             self._found,
             self._delivered,
             self.tally.active_times_ns(len(self._found)),
-            np.repeat(self.flows.halves_seen().all(axis=1), 2),
+            np.repeat(self.flows.ends_seen().all(axis=1), 2),
             one_pair=one_pair(self.flows),
         )
 

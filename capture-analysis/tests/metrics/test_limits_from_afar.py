@@ -54,7 +54,7 @@ def test_recovery(place: Place) -> None:
 
 @pytest.mark.parametrize(("place", "most"), [("far", 0.01), ("middle", 0.25)])
 def test_data_that_the_capture_lacks_are_no_loss(place: Place, most: float) -> None:
-    """Of data that a capture lacks only the time until its ACK counts as a repair."""
+    """Data that a capture lacks count as a repair until their ACK at most."""
     capture = captured(place)
     segments = np.flatnonzero(capture.whole.payload_bytes)
     capture.whole = capture.whole.where(np.delete(np.arange(len(capture.whole)), segments[::10]))

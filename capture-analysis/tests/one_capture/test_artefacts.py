@@ -49,12 +49,12 @@ def test_merged_segments() -> None:
 
 
 def test_data_without_an_answer_are_not_delivered() -> None:
-    """What a sender bursts into a queue was not delivered if no ACK is captured."""
+    """Data of a burst into a queue were not delivered if no ACK is captured."""
     links = Link(1e7, 5_000_000, 5_000_000), Link(1e7, 5_000_000, 5_000_000)
     transfer = Connection(segments=800, window=200)
     capture = Simulation(links, [transfer], "near").run().captured()
     assert values(measure(capture), 0).delivered_peak < 10
-    capture.whole = capture.whole.where(np.flatnonzero(capture.whole.half == 0))
+    capture.whole = capture.whole.where(np.flatnonzero(capture.whole.payload_bytes))
     capture.flows.rows["seen"] = Seen.HALF | Seen.SYN
     assert values(measure(capture), 0).delivered_peak == NO_DELIVERY
 

@@ -316,7 +316,7 @@ def test_connections_as_the_flow_table_defines_them() -> None:
     assert rows["base"].tolist() == [[7, 9], [8, 1]]
     assert rows["mss"].tolist() == [[1460, 0], [0, 1460]]
     assert rows["window_scale"].tolist() == [[14, NO_SCALE], [NO_SCALE, 14]]
-    assert parser.flows.halves_seen().tolist() == [[True, True], [True, True]]
+    assert parser.flows.ends_seen().tolist() == [[True, True], [True, True]]
     assert parser.flows.syns_seen().tolist() == [[True, True], [True, False]]
     assert rows["version"].tolist() == [4, 4]
 

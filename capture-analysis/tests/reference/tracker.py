@@ -22,7 +22,7 @@ from capture_analysis.tracking import (
     Tracked,
 )
 
-RECENT = 4
+RECENT, RECENT_MORE, RECENT_MOST = 4, 64, 1024
 COPY_NS = 200_000_000
 COPY_WITHOUT_ID_NS = 1_000_000
 TIMEOUT_NS = 200_000_000
@@ -88,7 +88,8 @@ class _Half:
     holes: list[tuple[int, int]] = field(default_factory=list)  # ascending, between low and high
     unclear: tuple[int, int] | None = None  # spans without an RTT, not acknowledged
     segments: deque[tuple[int, int]] = field(default_factory=deque)  # end, time; not acknowledged
-    recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=deque)  # newest first
+    room: int = RECENT  # for these packets
     heard_ns: int | None = None  # last data or pure ACK of its direction
     told: bool = False  # True if the last ACKs report a gap
     repair: tuple[int, Repair] | None = None  # the ACK that ends it, and its cause
@@ -110,9 +111,14 @@ class _Half:
         """Tell whether the packet was captured before; remember it if not."""
         likeness = packet.likeness()
         limit = COPY_NS if packet.ip_id else COPY_WITHOUT_ID_NS
-        if any(abs(packet.time_ns - t) < limit and like == likeness for t, like in self.recent):
-            return True
-        self.recent.append((packet.time_ns, likeness))
+        for back, (time_ns, like) in enumerate(self.recent, start=1):
+            if like == likeness and abs(packet.time_ns - time_ns) < limit:
+                if self.room == RECENT:
+                    self.room = RECENT_MORE
+                elif 2 * back > self.room and self.room < RECENT_MOST:
+                    self.room *= 2
+                return True
+        self.recent = deque([(packet.time_ns, likeness), *self.recent][: self.room])
         return False
 
     def is_stray(self, packet: _Packet, start: int) -> bool:
