@@ -59,6 +59,16 @@ static void remember_more(struct half *half, const struct recent *recent)
 	half->oldest = (uint16_t)kept;
 }
 
+/* Tells whether one of recent[] is alike; without a branch for each. */
+static bool is_among_recent(const struct half *half, uint64_t likeness)
+{
+	unsigned int alike = 0;
+
+	for (unsigned int at = 0; at < RECENT; at++)
+		alike |= (unsigned int)(half->recent[at].likeness == likeness) << at;
+	return alike & ((1u << half->remembered) - 1);
+}
+
 /* Tells whether the packet was captured before; remembers it if not. */
 bool half_is_copy(struct half *half, const struct packet *packet)
 {
@@ -66,8 +76,9 @@ bool half_is_copy(struct half *half, const struct packet *packet)
 	uint64_t likeness = likeness_of(packet);
 	struct recent *recent = half->more ? half->more : half->recent;
 	unsigned int mask = half->room - 1u;
+	bool maybe = half->more || is_among_recent(half, likeness);
 
-	for (unsigned int back = 1; back <= half->remembered; back++) {
+	for (unsigned int back = 1; maybe && back <= half->remembered; back++) {
 		const struct recent *at = &recent[(half->oldest - back) & mask];
 
 		if (at->likeness != likeness || apart(at->time_ns, packet->time_ns) >= limit_ns)
