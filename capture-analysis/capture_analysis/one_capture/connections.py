@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.facts.facts import NEAR
 from capture_analysis.flow_table import FlowTable, addresses
 from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.lives import Life
@@ -23,7 +24,7 @@ CAUSES = (
     FINE,
 )
 # Columns of `_by_wait`.
-_CONNECT, _LOSSES = 0, 2
+_CONNECT, _LOSSES, _NETWORK = 0, 2, 4
 # A clock that is set forward by as much, or more, is noticed: waits differ by at most this share.
 _CLOCK_STEP_S, _ALIKE = 10.0, 0.01
 _ENDS = ("refused", "no answer", "reset by client", "reset by server", "closed", "half closed")
@@ -53,6 +54,7 @@ class Connections:
         fine, client_end: shape (n,), True where the cause is FINE; 0 if the source is the client,
             else 1.
         clock_s: the wait of all connections that may be a clock set forward, s; 0 if there is none.
+        waited: number of these connections.
     """
 
     def __init__(self, measured: Measured) -> None:
@@ -204,6 +206,7 @@ class Connections:
         # The other direction, or times, would name the cause.
         unknown = (kind > 0) & lives.one_sided(self._life[:, lives.SEEN])
         self.clock_s, stepped = self._clock_step()
+        self.waited = int(stepped.sum())
         unknown |= (kind > 0) & stepped
         if not self.numbers("time").any():
             unknown = np.ones(len(self), np.bool_)
@@ -218,7 +221,8 @@ class Connections:
     def _clock_step(self) -> tuple[float, BoolArray]:
         """Find the longest wait, s, and its connections, if it may be a clock set forward.
 
-        All connections in progress, two or more, then wait at once and alike, and none repairs.
+        All connections in progress then wait at once and alike, and none repairs. There are two or
+        more, or one waits for ACKs at its sender, whose timer would have sent its data again.
         """
         waits, begins = self._by_wait(lives.LONGEST), self._by_wait(lives.BEGUN)
         at, kind = np.arange(len(self)), waits.argmax(axis=1)
@@ -233,9 +237,15 @@ class Connections:
         mine = (start < middle) & (start + self.numbers("time") > middle)
         alike = (wait_s >= wait_s[longest] - margin) & (kind != _CONNECT) & (kind != _LOSSES)
         alike &= np.abs(begin_s - begin_s[longest]) <= margin
-        if mine.sum() < 2 or not alike[mine].all():
+        if not alike[mine].all() or (mine.sum() < 2 and not self._would_repair(longest, kind)):
             return none
         return float(wait_s[mine].min()), mine
+
+    def _would_repair(self, row: int, kind: IntArray) -> bool:
+        """Tell whether the tap is at the sender of most data, which waits for the network."""
+        payload = self._measured.tally.new_payload.values_of(np.array([2 * row, 2 * row + 1]))
+        tap_at = self._measured.facts.tap_at[2 * row + int(payload.argmax())]
+        return bool(kind[row] == _NETWORK and tap_at <= NEAR)
 
     @staticmethod
     def _first_of(names: tuple[str, ...], holds: list[BoolArray], other: str) -> Words:

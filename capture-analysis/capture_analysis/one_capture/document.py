@@ -13,6 +13,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts.facts import NEAR, Evidence, Facts, Placed, RateSource
 from capture_analysis.flow_table import FlowTable
+from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import Values
 from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
@@ -273,7 +274,10 @@ def warnings(measured: Measured) -> list[str]:
     """Return the warnings that a reader of the numbers needs."""
     capture = measured.capture
     found = [*capture.warnings, *filter(None, [measured.times.warning()])]
-    one_sided = int((~measured.flows.ends_seen().all(axis=1)).sum())
+    seen = measured.tally.lives.values_of(np.arange(len(measured.flows)))[:, lives.SEEN]
+    # Nothing answered a SYN that failed: its connection shows all that there was.
+    _, unanswered = lives.failed_connects(seen)
+    one_sided = int((~measured.flows.ends_seen().all(axis=1) & ~unanswered).sum())
     if one_sided:
         found.append(
             f"{one_sided} of {len(measured.flows)} connections have packets of one direction only: "

@@ -45,9 +45,11 @@ def summary(connections: Connections) -> str:
         return f"All {count:,} connections are fine: none failed or stood still for long."
     told = "; ".join(_groups(connections))
     if connections.clock_s:
+        waits = f"for {seconds(connections.clock_s)}: a clock set forward or a stall"
         told += (
-            f"; all connections at that time wait for {seconds(connections.clock_s)}: a clock set "
-            "forward or a stall, which cannot be told"
+            f"; all connections at that time wait {waits}, which cannot be told"
+            if connections.waited > 1
+            else f"; its sender had data outstanding and sent none again {waits} of the host"
         )
     if not fine:
         return f"Of {count:,} connection{'s' if count > 1 else ''} {told}."

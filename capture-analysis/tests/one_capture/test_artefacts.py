@@ -1,11 +1,15 @@
 """Artefacts of a capture are counted, and reported with their effect."""
 
+from pathlib import Path
+
+import many_connections
 import numpy as np
 import pytest
 from capture_analysis.flow_table import Seen
 from capture_analysis.metrics.bottleneck_rate import NO_DELIVERY
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import measure
+from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.capture_warnings import warnings_of
 from capture_analysis.reading.parsing import Counts
 from measured_captures import arriving, capture_of, values
@@ -57,6 +61,13 @@ def test_data_without_an_answer_are_not_delivered() -> None:
     capture.whole = capture.whole.where(np.flatnonzero(capture.whole.payload_bytes))
     capture.flows.rows["seen"] = Seen.HALF | Seen.SYN
     assert values(measure(capture), 0).delivered_peak == NO_DELIVERY
+
+
+def test_a_syn_without_an_answer_is_no_capture_of_one_direction(tmp_path: Path) -> None:
+    """Connections of one direction are counted without those whose SYNs nothing answered."""
+    many_connections.write(tmp_path / "a.pcap", ["fine", "no answer"])
+    said = document(measure(Capture(tmp_path / "a.pcap")))["warnings"]
+    assert not any("one direction only" in each for each in said)
 
 
 def test_holes_are_counted_and_named() -> None:

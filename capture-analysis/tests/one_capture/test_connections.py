@@ -90,6 +90,26 @@ def test_a_clock_set_forward_may_be_a_stall(
     assert Connections(measure(Capture(path))).words("cause")[0] == "server"
 
 
+@pytest.mark.parametrize(
+    ("end", "again", "cause"), [(0, [], "cannot tell"), (0, [1000], "losses"), (1, [], "network")]
+)
+def test_a_sender_whose_timer_must_have_expired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: int, again: list[int], cause: str
+) -> None:
+    """If a sender at the tap sends nothing again for 20 s, the clock or the host stood still."""
+    sent = (end, many_connections.PSH | many_connections.ACK, 1, 1400, 1)
+    data = [(11 + at, *sent) for at in (0, *again)]
+    script = [
+        *(*many_connections.SCRIPTS["fine"][:3], *data),
+        (20_021, 1 - end, many_connections.ACK, 1, 0, 1401),
+    ]
+    monkeypatch.setattr(many_connections, "SCRIPTS", {"upload": script})
+    many_connections.write(tmp_path / "one.pcap", ["upload"])
+    found = Connections(measure(Capture(tmp_path / "one.pcap")))
+    assert found.words("cause")[0] == cause
+    assert ("sent none again for 20 s: a clock" in summary(found)) == (cause == "cannot tell")
+
+
 def test_public_captures_are_compared_by_checksum(capture: Path, tmp_path: Path) -> None:
     """A capture of the table is found by its checksum, and compared; a missing one is named."""
     table = public_captures.diagnosed()
