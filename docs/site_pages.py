@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from itertools import groupby
@@ -13,7 +13,7 @@ import yaml
 from capture_analysis.pages.page_template import number
 
 from twoway.links.registry import pages
-from twoway.report.card import Card, Line, card_table, printed_table
+from twoway.report.card import Card, Line, card_cells, printed_cells
 from twoway.report.papers_tables import read_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,8 +88,13 @@ def _measured() -> dict[str, list[tuple[str, str, float]]]:
 def card_tables(suite: str) -> str:
     """Show a suite's kept card, and what is in print beside its numbers."""
     card = Card.read(ROOT / f"docs/results/score/{suite}.json")
-    tables = [card_table(card), printed_table(card)]
-    return "\n\n".join("\n".join(["```text", *lines, "```"]) for lines in tables if lines)
+    return "\n\n".join(_table(rows) for rows in (card_cells(card), printed_cells(card)) if rows)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Format titles and rows as Markdown: a page breaks long cells, so that the table fits."""
+    titles, *lines = (f"| {' | '.join(map(escape, row))} |" for row in rows)
+    return "\n".join([titles, f"|{'---|' * len(rows[0])}", *lines])
 
 
 def format_numbers(card: Card, at: str, was: str = "cubic") -> str:

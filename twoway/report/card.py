@@ -421,6 +421,11 @@ def csv_table(card: Card) -> str:
 
 def card_table(card: Card) -> list[str]:
     """Format a card for a terminal: a line for each row, a column for each control."""
+    return align_columns(card_cells(card))
+
+
+def card_cells(card: Card) -> list[tuple[str, ...]]:
+    """Return the titles of a card's columns, and below them the words of each row."""
     rows = [("", "better", *card.columns)]
     for line in card.lines:
         unit = f", {line.unit}" if line.unit != "1" else ""
@@ -429,11 +434,16 @@ def card_table(card: Card) -> list[str]:
             title = f"{line.situation(card.suite)}: no run shows it"
         aim = line.aim if line.metric else ""
         rows.append((title, aim, *(number(cell.value) for cell in line.cells.values())))
-    return align_columns(rows)
+    return rows
 
 
 def printed_table(card: Card) -> list[str]:
     """Format printed statements beside a card's numbers: a line each, after a line of titles."""
+    return align_columns(printed_cells(card))
+
+
+def printed_cells(card: Card) -> list[tuple[str, ...]]:
+    """Return titles, and below them the words of each printed statement; nothing without any."""
     rows = [
         (
             f"{line.place(card.suite)}: {line.metric}",
@@ -447,4 +457,4 @@ def printed_table(card: Card) -> list[str]:
         for control, cell in line.cells.items()
         for said in cell.said
     ]
-    return align_columns([("", "", "here", "in print", "", ""), *rows]) if rows else []
+    return [("", "", "here", "in print", "", ""), *rows] if rows else []
