@@ -1,8 +1,11 @@
 """`twoway evaluate` and `twoway.evaluate` answer programs: metrics, or an error as data."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,23 @@ def test_a_bad_request_costs_its_own_run_only() -> None:
         assert words in answers[kind]["error"]["message"]
     assert answers[7]["sound"]
     assert answers[7]["metrics"]["goodput.one"]["value"] > 0.5
+
+
+def test_an_interrupted_command_leaves_no_file(tmp_path: Path) -> None:
+    """A signal ends a run that has begun, and its folder goes with it."""
+    words = [sys.executable, "-m", "twoway.cli", "evaluate", "--workers", "1"]
+    request = {"environment": {**LINUX, "duration_s": 3000, "warm_up_s": 0}, "seed": 77}
+    places = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=places) as command:
+        assert command.stdin
+        command.stdin.write(f"{json.dumps(request)}\n".encode())
+        command.stdin.flush()
+        while not [*tmp_path.rglob("*.pcap")]:
+            assert command.poll() is None
+            time.sleep(0.2)
+        command.send_signal(signal.SIGTERM)
+    assert command.returncode == 143
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_an_answer_is_kept_and_equals_that_of_a_run() -> None:

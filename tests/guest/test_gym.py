@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from support.running import FLOW, LINUX
 
@@ -46,7 +47,7 @@ def test_declared_thinking_is_charged() -> None:
 
 
 def test_each_flow_asks() -> None:
-    """Observations name their flows, and an episode that is closed early leaves nothing behind."""
+    """Observations name their flows; after an early close(), which leaves nothing, none acts."""
     two = {**SHORT, "flows": [FLOW, {**FLOW, "name": "two"}]}
     env = Control(two, changes={"flows.two.congestion": "policy"}, interval_ms=100)
     _, info = env.reset(seed=1)
@@ -57,6 +58,8 @@ def test_each_flow_asks() -> None:
         named.add(info["flow"])
     assert named == {"one", "two"}
     env.close()
+    with pytest.raises(ResetNeeded):
+        env.step(np.array([3.0, 1.0]))
 
 
 def test_a_wrong_environment_has_a_sentence() -> None:

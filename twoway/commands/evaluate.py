@@ -19,9 +19,11 @@ def run(args: argparse.Namespace) -> int:
     """Answer each line of stdin; the exit code is 0 however the runs end."""
     from twoway.backends.registry import find_backend
     from twoway.contract.verdicts import GOOD
+    from twoway.errors import UsageError
     from twoway.sweeps.evaluate import evaluate
 
-    assert isinstance(sys.stdin, TextIOWrapper)
+    if not isinstance(sys.stdin, TextIOWrapper):
+        raise UsageError("stdin is closed; requests come from it, a JSON object a line")
     sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     backend = find_backend("uml", args.kernel)
     for answer in evaluate(sys.stdin, backend, count=args.workers, longest_s=args.longest):

@@ -444,6 +444,8 @@ def read_asked(given: Sequence[str]) -> tuple[list[str], dict[str, Derived]]:
         if equals and name in names:
             raise ExpressionError(f"{name:.80}: given twice")
         names.append(name)
+        if name in derived:
+            raise ExpressionError(f"{name:.80}: given twice")
         if equals:
             try:
                 derived |= _NAMED.validate_python({name: formula})

@@ -66,12 +66,18 @@ FilePath = Annotated[str, Field(pattern=f"^{_PART}(/{_PART}){{0,9}}$")]
 def read_json(content: str | bytes) -> Any:
     """Read untrusted JSON.
 
-    Raises: ValueError with a phrase if the text is not JSON, is nested too deep, or has a number
-        that 64 bits do not hold or half of a character.
+    Raises: ValueError with a phrase if the text is not JSON, is nested too deep, or has a key
+        twice, a number that 64 bits do not hold or half of a character.
     """
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content))
     try:
-        found = json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=_refuse)
+        found = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_whole,
+            parse_float=_fraction,
+            parse_constant=_refuse,
+        )
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     level, depth = [found], 0
@@ -88,6 +94,15 @@ def _containers(value: Any) -> list[Any]:
     """List the lists and objects in a list or object."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [each for each in inner if isinstance(each, (dict, list))]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"a key twice: {key:.80}")
+        found[key] = value
+    return found
 
 
 def _refuse(constant: str) -> NoReturn:

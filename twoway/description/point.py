@@ -307,11 +307,14 @@ def find_source(name: str) -> ExperimentSource:
 
     Raises: SpecError if there is none, or if its file is no YAML.
     """
-    source = find_row(name)
-    if source is None and (rows := rows_of_suite(name)):
-        hint = f"`twoway score --suite {name}` runs it; its rows are {', '.join(rows)}"
-        raise SpecError([f"{name}: is a suite, not an experiment"], hint)
-    source = source or experiment_file(find_experiment(name))
+    try:
+        source = find_row(name)
+        if source is None and (rows := rows_of_suite(name)):
+            hint = f"`twoway score --suite {name}` runs it; its rows are {', '.join(rows)}"
+            raise SpecError([f"{name}: is a suite, not an experiment"], hint)
+        source = source or experiment_file(find_experiment(name))
+    except OSError as error:  # a name that no file can have
+        raise SpecError([f"{name:.80}: {error.strerror}"]) from error
     if source.id in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", source.id):
         raise SpecError([f'{source.file}: "{source.id}" cannot be an experiment\'s id'])
     return source

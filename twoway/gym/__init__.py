@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
@@ -205,7 +206,8 @@ class Control(gymnasium.Env[Array, Array]):
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Act; return what the next question observes."""
-        assert self._episode
+        if not self._episode:
+            raise ResetNeeded("step() before reset()")
         window, rate_mbit = map(float, action)
         at_us, think_us = self._last[self._flow].time_us, self._think_us
         self._episode.answer(

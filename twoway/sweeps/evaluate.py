@@ -87,12 +87,17 @@ class Evaluation(Model):
 
 
 class Job(NamedTuple):
-    """A request for a worker: its place in the input, its text, and how it is run."""
+    """A request for a worker: its place in the input, its text, and how it is run.
+
+    Attributes:
+        scratch: folder of the worker's temporary files; by default the system's.
+    """
 
     name: str
     line: str
     backend: Backend
     longest_s: float
+    scratch: str | None = None
 
 
 class TimeBudgetError(TwowayError):
@@ -116,7 +121,11 @@ def evaluate(
     answers: SimpleQueue[Any] = SimpleQueue()
     free = threading.Semaphore(2 * count)  # one waits for each that runs
     ended = threading.Event()
-    with workers(count, _answered) as (executor, run), ExitStack() as stack:
+    with ExitStack() as stack:
+        # What a killed worker leaves goes with this folder; its guest may write to the last.
+        folder = tempfile.TemporaryDirectory(prefix="twoway-", ignore_cleanup_errors=True)
+        scratch = stack.enter_context(folder)
+        executor, run = stack.enter_context(workers(count, _answered))
         stack.callback(ended.set)
 
         def read() -> None:
@@ -128,7 +137,7 @@ def evaluate(
                     free.acquire()
                     if ended.is_set():
                         return
-                    job: Any = Job(f"line {number}", line, backend, longest_s)
+                    job: Any = Job(f"line {number}", line, backend, longest_s, scratch)
                     future = executor.submit(run, job)
                     future.add_done_callback(partial(_put, answers, job))
                     asked += 1
@@ -170,6 +179,7 @@ def _id_of(line: str) -> Any:
 def _answered(job: Job) -> dict[str, Any]:
     """Answer one request, in a worker's process."""
     began = time.monotonic()
+    tempfile.tempdir = job.scratch
     answer: dict[str, Any] = {"id": _id_of(job.line), "line": job.name}
     try:
         with in_a_sentence(job.name, RunError):

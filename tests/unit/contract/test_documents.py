@@ -226,10 +226,11 @@ def test_names_of_files(tmp_path: Path, place: str) -> None:
         (str(2**64), "a number that does not fit in 64 bits"),
         ("1e300", "a number that does not fit in 64 bits: 1e300"),
         ("{", "Expecting property name"),
+        ('{"a": {"b": 1, "c": 2, "b": 3}}', "a key twice: b$"),
     ],
 )
 def test_what_python_cannot_take(content: str, phrase: str) -> None:
-    """JSON that is nested too deep, or has too large a number, is refused in a phrase."""
+    """JSON that is nested too deep, or has too large a number or a key twice, is refused."""
     with pytest.raises(ValueError, match=phrase):
         read_json(content)
     assert read_json(f"[{2**64 - 1}, {-(2**63)}, 1e15]") == [2**64 - 1, -(2**63), 1e15]

@@ -1,6 +1,8 @@
 """`twoway evaluate` answers a request that no run can follow with a sentence."""
 
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -16,6 +18,7 @@ REQUESTS: dict[str, Any] = {
     "line 1: colour: unknown field": {"environment": ROW, "colour": "red"},
     "line 1: seed: must be greater than or equal to 1, got 0": {"environment": ROW, "seed": 0},
     "nonsense: no such experiment": {"environment": "nonsense"},
+    f"{'x' * 80}: File name too long": {"environment": "x" * 300},
     "3 points; one has a value for each of buffer": {"environment": "quick/alone"},
     "bbrr: no such congestion control": {"environment": ROW, "control": "bbrr"},
     "must register one congestion control": {"environment": ROW, "control": "int x;\n"},
@@ -24,6 +27,7 @@ REQUESTS: dict[str, Any] = {
         "set": {"profile.forward.rat_mbit": 1},
     },
     'did you mean "goodput.flow"?': {"environment": ROW, "metrics": ["goodput.flwo"]},
+    "metrics: x: given twice": {"environment": ROW, "metrics": ["x=1", "x=2"]},
     "expected a closing bracket": {"environment": ROW, "metrics": ["x=sum(goodput.*"]},
     "line 1: environment: title: required": {"environment": {"schema": 1}},
 }
@@ -40,6 +44,14 @@ def test_a_wrong_request_gets_a_sentence(words: str) -> None:
     assert answer["error"]["kind"] == "request"
     assert words in answer["error"]["message"]
     assert answer["id"] == ("mine" if isinstance(asked, dict) else None)
+
+
+def test_a_closed_input_is_refused() -> None:
+    """A command without stdin says so, with exit code 2."""
+    command = f"{sys.executable} -m twoway.cli evaluate <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("twoway: stdin is closed; requests come from it")
 
 
 def test_a_point_with_statements_runs_on_another_stack() -> None:
