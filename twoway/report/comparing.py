@@ -24,8 +24,8 @@ from twoway.report.flow_table import FAMILIES
 _NOT_PARAMETERS = {
     *("run", "identity", "files", "timing", "clocks", "clock_offset_ns", "capture_drops"),
     *("connections", "interfaces", "nodes", "captures", "machines", "measured_sha256"),
-    *("spec_sha256", "schema", "predictions", "claims", "findings", "matrix", "figures", "point"),
-    *("id", "title", "summary", "source", "sha256", "revision", "git", "digests"),
+    *("spec_sha256", "schema", "predictions", "claims", "findings", "matrix", "metrics", "figures"),
+    *("point", "id", "title", "summary", "source", "sha256", "revision", "git", "digests"),
     *("clock", "queues"),
 }
 _FLAGS = "FSRPAUEC"

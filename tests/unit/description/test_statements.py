@@ -316,10 +316,10 @@ MORE = "differs in more than it removes: "
 def test_a_run_that_explains_removes_the_reason_alone(
     tmp_path: Path, removes: list[str], problems: list[str]
 ) -> None:
-    """An explaining run differs in each value that `removes` has in full, and in no other."""
+    """An explaining run differs in each parameter that `removes` has in full; formulas are none."""
     differs = {"why": "x", "explained_by": "kalampoukas-5.2", "removes": removes}
-    claim = {**CLAIMED, "differs": [differs]}
-    point = load_point(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    said = {"claims": [{**CLAIMED, "differs": [differs]}], "metrics": {"twice": "2 * both_busy"}}
+    point = load_point(str(write_experiment(tmp_path, {**SMALL, **said})))
     found = list(reference_problems(point))
     assert len(found) == len(problems)
     assert all(part in each for part, each in zip(problems, found, strict=True))
