@@ -244,12 +244,14 @@ def _set(document: dict[str, Any], path: str, value: Value) -> None:
     *parents, last = [*above.split("."), "sysctls", sysctl] if mark else path.split(".")
     place: Any = document
     for depth, step in enumerate(parents):
-        if isinstance(place, list):  # flows
-            place = {each["name"]: each for each in place if "name" in each}
+        listed = isinstance(place, list)
+        if listed:  # by name; by number where there is none, as of interventions
+            place = {str(each.get("name", n)): each for n, each in enumerate(place)}
         if not isinstance(place, dict):
             raise SpecError([f"{path}: leads to no field"])
         if step not in place:
-            if parents[0] in ("flows", "datagrams", "programs", "directions") and depth == 1:
+            named = parents[0] in ("flows", "datagrams", "programs", "directions") and depth == 1
+            if listed or named:
                 raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])
             # a field that the document does not have yet; validation refuses unknown ones
             place[step] = {}

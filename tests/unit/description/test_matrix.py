@@ -56,6 +56,16 @@ def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
     assert point.claims
 
 
+def test_an_axis_reaches_interventions_by_number(tmp_path: Path) -> None:
+    """A number in an axis's path stands for an intervention, as they have no names."""
+    matrix = {"late": {"set": ["interventions.0.drop.from_s"], "to": [0.2, 0.3]}}
+    drop = {"drop": {"flow": "left", "from_s": 0.1}}
+    point = load_point(f"{_swept(tmp_path, matrix=matrix, interventions=[drop])}@late=0.3")
+    (intervention,) = point.experiment.interventions
+    assert intervention.drop
+    assert intervention.drop.from_s == 0.3
+
+
 def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
     """An axis may set a field of a section that the file leaves out."""
     matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}
@@ -97,6 +107,13 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
         (
             {"matrix": {"x": {"set": ["flows.middle.count"], "to": [2]}}},
             'matrix.x.set.0: flows.middle.count: no "middle"; there are: left, right',
+        ),
+        (
+            {
+                "matrix": {"x": {"set": ["interventions.1.drop.from_s"], "to": [2]}},
+                "interventions": [{"drop": {"flow": "left", "from_s": 0.1}}],
+            },
+            'matrix.x.set.0: interventions.1.drop.from_s: no "1"; there are: 0',
         ),
         (
             {"matrix": {"x": {"set": ["stack.mtu"], "to": [2000, 3000]}}},
