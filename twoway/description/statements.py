@@ -113,18 +113,19 @@ class Predicted(Statement):
     """A prediction of this project's theory; a miss that is not on record fails the run."""
 
     value: Literal["theory"] | None = Field(
-        default=None, description="`theory`: the number is the theory's, for each point"
+        default=None,
+        description="the theory's number, for each point: what a prediction without a bound has",
     )
     at_least: Literal["theory"] | None = Field(
-        default=None, description="instead of a value: the theory's number is a lower bound"
+        default=None, description="`theory`: its number is a lower bound"
     )
     at_most: Literal["theory"] | None = Field(
-        default=None, description="instead of a value: the theory's number is an upper bound"
+        default=None, description="`theory`: its number is an upper bound"
     )
     tolerance: NonNegative | Percent | list[NonNegative | Percent] | None = Field(
         default=None,
-        description="largest difference from `value` that passes, or one for each metric: in its "
-        "unit, or `0.5 %` of it",
+        description="largest difference from the theory's number that passes, or one for each "
+        "metric: in its unit, or `0.5 %` of it",
     )
     theory: Name | None = Field(
         default=None, description="the theory, if not the experiment's `theory`"
@@ -140,7 +141,7 @@ class Predicted(Statement):
         """Return the prediction of one metric at one point."""
         numbers, printed = computed
         known = _known(self.contradicted, metric, point)
-        kind = "value" if self.value else "at_least" if self.at_least else "at_most"
+        kind = "at_least" if self.at_least else "at_most" if self.at_most else "value"
         return Prediction(
             metric=metric,
             theory=theory,
