@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "half.h"
-#include "kind.h"
 #include "track.h"
 
 /* Columns by direction, laid out as FACTS in native_block.py; see Facts in facts/facts.py. */

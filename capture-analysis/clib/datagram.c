@@ -3,7 +3,7 @@
  * Reads a fragment, or a packet of another protocol than TCP: UDP's ports, and a hash of its first
  * bytes, by which packets of one flow differ. The hash's halves are stored as seq and ack.
  */
-#include "datagram.h"
+#include "layers.h"
 
 #define UDP_BYTES 8
 /* Bytes of a packet in its hash: taps that keep at least as many give it the same one. */

@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "holes.h"
-#include "repair.h"
 #include "track.h"
 
 /* Limits in tracking.py: 1 MiB of segments; 1 KiB until the other end acknowledges anything. */
@@ -21,12 +20,52 @@
 #define SET_BACK_NS 10000000
 #define NO_NUMBER INT64_MIN
 
+/* Values of Kind in tracking.py. */
+enum kind {
+	KIND_CONTROL,
+	KIND_NEW_DATA,
+	KIND_RETRANSMISSION,
+	KIND_LATE_DATA,
+	KIND_PROBE,
+	KIND_ACK,
+	KIND_DUPLICATE_ACK,
+	KIND_WINDOW_UPDATE,
+	KIND_OLD_ACK,
+	KIND_COPY,
+	KINDS,
+};
+
 /* Flags of columns.py. */
 #define FLAG_FIN 0x01
 #define FLAG_SYN 0x02
 #define FLAG_RST 0x04
 #define FLAG_PSH 0x08
 #define FLAG_ACK 0x10
+
+/* Values of Repair in tracking.py: why a segment was sent again. */
+enum repair {
+	REPAIR_NONE,
+	REPAIR_SPURIOUS,
+	REPAIR_TIMEOUT,
+	REPAIR_FAST,
+	REPAIR_OTHER,
+};
+
+/* The state of a half's losses and their repair. */
+struct repairs {
+	int64_t point;		/* a repair ends when this number is acknowledged */
+	int64_t heard_ns;	/* last packet of its direction, data or pure ACK; INT64_MIN: none */
+	bool told;		/* the last ACKs told of a gap */
+	uint8_t kind;		/* of the repair up to point */
+};
+
+/* Numbers and time of a segment that is sent again. */
+struct again {
+	int64_t end;		/* one past its last byte */
+	int64_t acked;		/* highest number acknowledged before it */
+	int64_t high;		/* one past the highest number sent */
+	int64_t time_ns;
+};
 
 /* One row of the columns. */
 struct packet {
@@ -99,5 +138,8 @@ uint32_t half_send(struct half *half, const struct packet *packet, int64_t start
 int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_t *rtt_ns);
 int64_t half_unseen(const struct half *half, int64_t ack);
 int64_t half_in_flight(const struct half *half);
+
+void repairs_start(struct repairs *repairs);
+enum repair repairs_of(struct repairs *repairs, const struct again *again);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "interface.h"
+#include "pcapng.h"
 
 #define INTERFACE_OPTIONS 16	/* offset in the block */
 #define PADDING 4		/* sizes of options are multiples of this */

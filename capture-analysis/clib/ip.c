@@ -7,7 +7,7 @@
  * jumbograms: the packet is then the rest of the frame, and is marked. A packet longer than its
  * frame is marked, too: a tool that cut frames changed their sizes.
  */
-#include "ip.h"
+#include "layers.h"
 
 enum extension {
 	PROTOCOL_HOP_BY_HOP = 0,

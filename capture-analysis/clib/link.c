@@ -6,8 +6,7 @@
  * Link types are those of tcpdump.org/linktypes.html. Nesting is limited to TAGS_MAX tags and
  * labels: real networks use four, but a jumbo frame has room for thousands.
  */
-#include "link.h"
-#include "wlan.h"
+#include "layers.h"
 
 enum link_type {
 	LINK_NULL = 0,

@@ -2,7 +2,6 @@
 #ifndef CAPTURE_ANALYSIS_PCAP_H
 #define CAPTURE_ANALYSIS_PCAP_H
 
-#include "likely.h"
 #include "rows.h"
 
 #define PCAP_FILE_HEADER_BYTES 24

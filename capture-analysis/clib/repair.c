@@ -10,7 +10,7 @@
  * A repair goes on until all is acknowledged that had been sent when it began, or a time-out begins
  * another: what is sent again meanwhile belongs to it.
  */
-#include "repair.h"
+#include "half.h"
 
 #define TIMEOUT_NS INT64_C(200000000)	/* Linux's least; see Kind.COPY in tracking.py */
 

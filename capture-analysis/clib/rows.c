@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Turns a frame into a row: through the layers, to its connection, into the columns. */
-#include "datagram.h"
-#include "ip.h"
-#include "link.h"
+#include "layers.h"
 #include "rows.h"
-#include "tcp.h"
 #include "tunnel.h"
 
 /* The most tunnels around a packet that are followed. */

@@ -8,6 +8,13 @@
 #include "datagrams.h"
 #include "parser.h"
 
+/* Whether bytes behind damage are likely to be a record, so that reading can go on there. */
+enum likely {
+	UNLIKELY,
+	LIKELY,
+	UNDECIDED,	/* more bytes of the file are needed to tell */
+};
+
 #define TROUBLE_LENGTH 160
 
 /* A frame that was read, and waits for the lookup of its connection if it is a packet. */

@@ -8,7 +8,7 @@
  * that kind's is skipped. Established connections mostly send time stamps alone, padded to twelve
  * bytes by two NOPs in front: this layout is read in one step.
  */
-#include "tcp.h"
+#include "layers.h"
 
 enum option {
 	OPTION_END = 0,

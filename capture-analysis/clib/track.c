@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "half.h"
-#include "kind.h"
 #include "track.h"
 
 #define CONNECTIONS_OF_A_SLAB 256	/* 100 KiB */

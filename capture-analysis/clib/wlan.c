@@ -6,7 +6,7 @@
  * Radiotap (radiotap.org) is a header in front. Its length matters, and one flag: some drivers pad
  * the header of 802.11 to a multiple of four bytes.
  */
-#include "wlan.h"
+#include "layers.h"
 
 #define RADIOTAP_BYTES 8
 #define RADIOTAP_LENGTH 2
