@@ -59,8 +59,18 @@ MEDIUM_CHANGES = (
     "medium gap {few}us",
     "medium number {few}",
 )
-# Members of `tc -s -j qdisc show` that rise while a channel carries traffic, despite changes.
-COUNTERS = ("bytes", "packets", "slot_seconds")
+# Queues inside a channel, a timetable or an end of a medium, in place of its own list: a fifo, and
+# managers that drop at dequeue, at enqueue, or packets in their middle.
+INSIDE = (
+    "pfifo limit {slots}",
+    "bfifo limit {slots}000",
+    "fq_codel limit {slots} target 1ms interval 10ms",
+    "pie limit {slots} target 1ms tupdate 2ms",
+    "choke limit {slots} bandwidth 100Mbit",
+)
+# Members of `tc -s -j qdisc show` that rise while a channel carries traffic, despite changes;
+# `inside` is the packets of a queue inside.
+COUNTERS = ("bytes", "packets", "slot_seconds", "inside")
 # Data that the other host receives; nlmon's has none.
 RECEIVED = ("tcp", "udp")
 # A channel that only an operator changes.

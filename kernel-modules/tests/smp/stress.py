@@ -1,4 +1,4 @@
-"""Change and delete channels while they carry traffic, as root, on several processors.
+"""Change and delete channels, and queues inside, under traffic, as root, on several processors.
 
     stress.py REQUESTS MODULE/PARAMETERS/CONTROLS ...
 
@@ -34,6 +34,7 @@ from channels import (  # noqa: E402
     ALONE,
     CHANGES,
     COUNTERS,
+    INSIDE,
     MEDIA,
     MEDIUM_CHANGES,
     POOL_SLOTS,
@@ -64,6 +65,8 @@ SHORT_LIVES = {"tcp_retries2": 3, "tcp_orphan_retries": 1, "tcp_syn_retries": 1}
 # other host's.
 PLACES = (("root", "mq"), ("htb", "nlmon"), ("timetable", "ifb"), ("medium", "root"))
 QUEUES = 4
+# Handles that a channel may have, so that a request for the queue inside meets it often.
+HANDLES = 2
 # For places without channels: the qdisc, and its changes.
 OTHERS = {"timetable": (TABLES, TABLE_CHANGES), "medium": (MEDIA, MEDIUM_CHANGES)}
 DTM = "/mnt/bin/dtm"
@@ -111,7 +114,13 @@ class Pair:
         pool = f"{DTM} pool add {place} slots {POOL_SLOTS}"
         run("ip", "netns", "exec", self.near, *pool.split())
         getattr(self, f"_place_{place}")()
-        tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
+        for parent in self.parents:
+            first = self.handles(parent)[0]
+            tc(
+                self.near,
+                self.line("replace", parent, f"handle {first} {self.beginnings()[0]}"),
+                self.line("replace", f"{first}1", INSIDE[0].format(slots=200)),
+            )
 
     def beginnings(self) -> tuple[str, ...]:
         """List the options with which a channel, or the qdisc in its place, starts here."""
@@ -123,8 +132,13 @@ class Pair:
         """List the options that an operator sets."""
         return OTHERS[self.place][1] if self.place in OTHERS else CHANGES
 
+    def handles(self, parent: str) -> list[str]:
+        """List the handles that the channel below a parent may have."""
+        first = 16 + HANDLES * self.parents.index(parent)
+        return [f"{number}:" for number in range(first, first + HANDLES)]
+
     def line(self, verb: str, parent: str, options: str) -> str:
-        """Return a command of tc for the channel below a parent."""
+        """Return a command of tc for the channel below a parent, or for the queue inside one."""
         where = parent if parent == "root" else f"parent {parent}"
         return f"qdisc {verb} dev {self.device} {where} {options.format(pool=self.place)}"
 
@@ -191,32 +205,40 @@ def operate(pair: Pair, seed: int, over: Any, tally: "Tally") -> None:
 
 def _request(pair: Pair, chance: random.Random) -> str:
     parent = chance.choice(pair.parents)
+    handle = chance.choice(pair.handles(parent))
+    slots, few = chance.randint(1, 400), chance.randint(1, 20)
     kind = chance.random()
+    if kind < 0.15:
+        verb = chance.choice(("replace", "replace", "change", "del"))
+        queue = "" if verb == "del" else chance.choice(INSIDE).format(slots=slots)
+        return pair.line(verb, f"{handle}1", queue)
     if kind < 0.85:  # the other hosts would wait for all processors with every lock held
-        slots, few = chance.randint(1, 400), chance.randint(1, 20)
         options = chance.choice(pair.changes()).format(slots=slots, few=few)
         return pair.line("change", parent, options)
     if kind < 0.92:
         # Another handle makes another channel; with the same handle the channel would be changed.
-        other = f"handle {chance.randint(16, 99)}: {chance.choice(pair.beginnings())}"
-        return pair.line("replace", parent, other)
+        return pair.line("replace", parent, f"handle {handle} {chance.choice(pair.beginnings())}")
     if kind < 0.95:
         return pair.line("del", parent, "")
-    return pair.line("add", parent, chance.choice(pair.beginnings()))
+    return pair.line("add", parent, f"handle {handle} {chance.choice(pair.beginnings())}")
 
 
 def look(pair: Pair, over: Any, tally: "Tally") -> None:
     """Dump qdiscs and their counters repeatedly; keep each counter's highest value."""
     argv = ["tc", "-n", pair.near, "-s", "-j", "qdisc", "show", "dev", pair.device]
+    inside = tuple(handle for parent in pair.parents for handle in pair.handles(parent))
     while not over.value:
         time.sleep(0.5)
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode:
             continue  # its host is deleted
         for qdisc in json.loads(done.stdout):
-            if qdisc["kind"] in ("dtm", *OTHERS):
-                for name, highest in tally.highest.items():
-                    highest.value = max(highest.value, int(qdisc.get(name, 0)))
+            if str(qdisc.get("parent", "")).startswith(inside):
+                qdisc = {"inside": qdisc["packets"]}
+            elif qdisc["kind"] not in ("dtm", *OTHERS):
+                continue
+            for name, highest in tally.highest.items():
+                highest.value = max(highest.value, int(qdisc.get(name, 0)))
 
 
 def listen(pair: Pair, over: Any, _: "Tally") -> None:
