@@ -159,8 +159,8 @@ lint: env test-packages ## style, types, layers, every experiment, predictions a
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-# With KEEP=1 what a benchmark prints is kept, and docs/speed.md is written from it.
-KEPT = $(if $(KEEP),| tee bench/kept/$(@:bench-of-%=%).txt && $(BIN)/python docs/speed_page.py)
+# With KEEP=1 what a benchmark prints goes into docs/speed.md, too.
+KEPT = $(if $(KEEP),| $(BIN)/python docs/speed_page.py $(@:bench-of-%=%))
 
 bench: $(addprefix bench-of-,$(or $(OF),captures instructions ns3 speed)) ## speed, medians of five runs, into docs/speed.md with KEEP=1; OF=captures (MEMORY=10e9), instructions, ns3, ns2 (NS2=FOLDER), speed, dctcp or lab (as root)
 

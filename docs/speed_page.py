@@ -1,24 +1,29 @@
-"""Put what benchmarks printed into docs/speed.md: `make bench KEEP=1` calls it."""
+"""Put what a benchmark printed into docs/speed.md: `make bench KEEP=1` pipes it through this.
+
+speed_page.py BENCHMARK  # copies standard input to standard output
+"""
 
 import re
+import sys
 from pathlib import Path
 
 PAGE = Path(__file__).with_name("speed.md")
-KEPT = PAGE.parents[1] / "bench/kept"
-_BLOCK = re.compile(
-    r"(?<=^```console\n)\$ make bench OF=(\w+)\n.*?(?=^```$)", re.MULTILINE | re.DOTALL
-)
 
 
-def page() -> str:
-    """Return the page's text with the last output of each benchmark behind its command."""
-    return _BLOCK.sub(_read_printed, PAGE.read_text(encoding="utf-8"))
-
-
-def _read_printed(block: re.Match[str]) -> str:
-    printed = (KEPT / f"{block[1]}.txt").read_text(encoding="utf-8").strip("\n")
-    return f"$ make bench OF={block[1]}\n{printed}\n"
+def with_output(page: str, name: str, printed: str) -> str:
+    """Return the page's text with the output of one benchmark behind its command."""
+    command = f"$ make bench OF={name}\n"
+    block = re.compile(
+        f"(?<=^```console\n){re.escape(command)}.*?(?=^```$)", re.MULTILINE | re.DOTALL
+    )
+    return block.sub(lambda _: command + printed.strip("\n") + "\n", page)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    lines = []
+    for line in sys.stdin:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        lines.append(line)
+    text = with_output(PAGE.read_text(encoding="utf-8"), sys.argv[1], "".join(lines))
+    PAGE.write_text(text, encoding="utf-8")

@@ -223,9 +223,14 @@ def test_a_kept_line_is_of_a_clean_revision() -> None:
 
 
 def test_figures_of_speed_are_printed_by_benchmarks() -> None:
-    """docs/speed.md has the output that `make bench KEEP=1` kept of each benchmark."""
-    assert speed_page.PAGE.read_text(encoding="utf-8") == speed_page.page()
-    assert len(list(speed_page.KEPT.iterdir())) == speed_page.page().count("\n$ make bench OF=")
+    """`make bench KEEP=1` writes the output of its benchmark into docs/speed.md, and no other."""
+    page = speed_page.PAGE.read_text(encoding="utf-8")
+    names = re.findall(r"\n\$ make bench OF=(\w+)\n", page)
+    assert {*names} < {*re.findall(r"\nbench-of-(\w+):", (ROOT / "Makefile").read_text("utf-8"))}
+    for name in names:
+        written = speed_page.with_output(page, name, "\\1 of it\n")
+        (block,) = re.findall(rf"\n\$ make bench OF={name}\n(.*?)\n```\n", page, re.DOTALL)
+        assert written == page.replace(block, "\\1 of it")
 
 
 def test_the_capture_analysis_readme_has_the_counts_of_its_pages() -> None:
@@ -241,7 +246,7 @@ def test_the_capture_analysis_readme_has_the_counts_of_its_pages() -> None:
         f"of the {called + bunched + untold} compressed ones {untold} could not be told, "
         f"and {bunched} were called bunched"
     ) in readme
-    (speed,) = re.findall(r"\nfile to columns +([\d.]+) ", speed_page.page())
+    (speed,) = re.findall(r"\nfile to columns +([\d.]+) ", speed_page.PAGE.read_text("utf-8"))
     assert f"reads {round(float(speed))} million packets a second" in readme
 
 

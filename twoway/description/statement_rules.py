@@ -65,7 +65,7 @@ def _at_problems(at: At, experiment: Experiment) -> Iterator[str]:
 def _prediction_problems(prediction: Predicted, experiment: Experiment) -> Iterator[str]:
     given = [n for n in ("value", "at_least", "at_most") if getattr(prediction, n) is not None]
     if len(given) > 1:
-        yield f": only one of value, at_least, at_most can be the theory's; got {', '.join(given)}"
+        yield f": one of value, at_least, at_most is the theory's, got {', '.join(given)}"
     bounded = prediction.at_least is not None or prediction.at_most is not None
     if (prediction.tolerance is None) != bounded:
         yield f".tolerance: goes with a value, got {prediction.tolerance}"

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.pictures.figure import Figure
@@ -22,7 +23,26 @@ from twoway.report.results import Experiment
 from twoway.report.sweep_answer import answer_of, answer_tables
 
 FIGURES, CAPTIONS = "figures", "figures.tex"
-_STYLES = Path(__file__).with_name("styles")
+# Fonts with serifs that matplotlib brings, embedded as TrueType; thin lines.
+_ARTICLE = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 8,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.5,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "lines.linewidth": 0.7,
+}
+# One column and both columns of a journal, and most of a slide of 10 by 5.63 inches.
+_SLIDE = {"font.size": 16, "legend.fontsize": 14, "lines.linewidth": 2, "lines.markersize": 8}
+STYLES: dict[str, dict[str, Any]] = {
+    "acm": _ARTICLE | {"figure.figsize": (3.33, 2.1)},
+    "acm-wide": _ARTICLE | {"figure.figsize": (7.0, 2.6)},
+    "ieee": _ARTICLE | {"figure.figsize": (3.5, 2.2)},
+    "ieee-wide": _ARTICLE | {"figure.figsize": (7.16, 2.6)},
+    "slides": _SLIDE | {"figure.figsize": (9, 4.6)},
+}
 _ENDINGS = ("png", "svg", "pdf")
 # Digits of an identity in a caption.
 _SHORT = 12
@@ -44,11 +64,6 @@ class Print:
     foot: str | None
     numbers: bool
     command: str
-
-
-def styles() -> list[str]:
-    """List our styles."""
-    return sorted(path.stem for path in _STYLES.glob("*.mplstyle"))
 
 
 def run_figures(
@@ -115,15 +130,14 @@ def _save(experiment: Experiment, figures: list[Figure], folder: Path, how: Prin
 
     conditions = _conditions(experiment)
     foot = ("" if how.style else conditions) if how.foot is None else how.foot
-    own = _STYLES / f"{how.style}.mplstyle"
-    style = [str(own) if own.is_file() else how.style] if how.style else []
+    style = [STYLES.get(how.style, how.style)] if how.style else []
     try:
         paths = plots.save_all(figures, folder, foot, style, _ENDINGS)
     except OSError as error:
         if how.style and how.style in str(error):
             raise UsageError(
                 f"--style: {how.style:.80}: neither a style nor a file of one",
-                f"there are {', '.join(styles())}, and those of matplotlib",
+                f"there are {', '.join(STYLES)}, and those of matplotlib",
             ) from error
         raise
     captions = (

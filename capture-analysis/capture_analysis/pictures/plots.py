@@ -22,6 +22,8 @@ _DPI = 160
 _FEW = 100
 # The names of an axis fit side by side if they have at most this number of letters together.
 _NAMES_IN_A_ROW = 80
+# A style of matplotlib: its name, its file or its settings.
+Style = str | dict[str, Any]
 # Text stays text in an SVG, and equal figures give equal files.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -56,7 +58,7 @@ def save_all(
     figures: list[Figure],
     folder: Path,
     conditions: str = "",
-    style: Sequence[str] = (),
+    style: Sequence[Style] = (),
     endings: Sequence[str] = ("png", "svg"),
 ) -> list[Path]:
     """Write each figure as ID.png and ID.svg, or with other endings; return the files.
@@ -65,8 +67,8 @@ def save_all(
         figures: the figures to draw.
         folder: the folder, made if missing.
         conditions: conditions of the measurement, printed at each foot.
-        style: styles of matplotlib, by name or file; with one, title and foot are left to the
-            paper.
+        style: styles of matplotlib, by name, file or settings; with one, title and foot are left to
+            the paper.
         endings: png, svg, pdf.
     """
     folder.mkdir(exist_ok=True)
@@ -88,7 +90,7 @@ class Drawing(Canvas):
         return file.getvalue()
 
 
-def draw(figure: Figure, conditions: str = "", style: Sequence[str] = ()) -> Drawing:
+def draw(figure: Figure, conditions: str = "", style: Sequence[Style] = ()) -> Drawing:
     """Draw a figure, with a line of small print at its foot; without its title in a style."""
     with mpl.style.context([_LOOK, *style]):
         canvas = Drawing(layout="constrained")
@@ -123,7 +125,7 @@ def draw(figure: Figure, conditions: str = "", style: Sequence[str] = ()) -> Dra
     return canvas
 
 
-def save(figure: Figure, *paths: Path, conditions: str = "", style: Sequence[str] = ()) -> None:
+def save(figure: Figure, *paths: Path, conditions: str = "", style: Sequence[Style] = ()) -> None:
     """Write a figure to files, each in the format of its ending, with its caption inside."""
     canvas = draw(figure, conditions, style)
     with mpl.style.context([_LOOK, *style]):

@@ -216,7 +216,7 @@ def _request(pair: Pair, chance: random.Random) -> str:
         options = chance.choice(pair.changes()).format(slots=slots, few=few)
         return pair.line("change", parent, options)
     if kind < 0.92:
-        # Another handle makes another channel; with the same handle the channel would be changed.
+        # The other handle makes another channel; with the same one the channel is changed.
         return pair.line("replace", parent, f"handle {handle} {chance.choice(pair.beginnings())}")
     if kind < 0.95:
         return pair.line("del", parent, "")
@@ -233,12 +233,11 @@ def look(pair: Pair, over: Any, tally: "Tally") -> None:
         if done.returncode:
             continue  # its host is deleted
         for qdisc in json.loads(done.stdout):
+            counted = qdisc if qdisc["kind"] in ("dtm", *OTHERS) else {}
             if str(qdisc.get("parent", "")).startswith(inside):
-                qdisc = {"inside": qdisc["packets"]}
-            elif qdisc["kind"] not in ("dtm", *OTHERS):
-                continue
+                counted = {"inside": qdisc["packets"]}
             for name, highest in tally.highest.items():
-                highest.value = max(highest.value, int(qdisc.get(name, 0)))
+                highest.value = max(highest.value, int(counted.get(name, 0)))
 
 
 def listen(pair: Pair, over: Any, _: "Tally") -> None:

@@ -140,8 +140,7 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
         (_predict(value=0.5), "predictions.0.value: must be 'theory', got 0.5"),
         (
             {**THEORY, **_predict(value="theory", at_most="theory")},
-            "predictions.0: only one of value, at_least, at_most can be the theory's; got value, "
-            "at_most",
+            "predictions.0: one of value, at_least, at_most is the theory's, got value, at_most",
         ),
         (
             {**THEORY, **_predict(tolerance=None)},

@@ -8,7 +8,7 @@ from support.swept_runs import write_points
 
 from twoway.cli import main
 from twoway.errors import UsageError
-from twoway.report.figure_files import Print, styles, sweep_figures
+from twoway.report.figure_files import STYLES, Print, sweep_figures
 from twoway.report.paper_text import latex, markdown_table
 from twoway.report.print_figures import drawn_figures
 from twoway.report.results import Experiment, read_results
@@ -106,7 +106,7 @@ def test_a_style_of_ones_own_replaces_ours(tmp_path: Path) -> None:
     svg = (into / "swept-efficiency.svg").read_text()
     assert 'width="144pt"' in svg
     assert "#010203" in svg
-    assert styles() == ["acm", "acm-wide", "ieee", "ieee-wide", "slides"]
+    assert [*STYLES] == ["acm", "acm-wide", "ieee", "ieee-wide", "slides"]
 
 
 def test_latex_is_escaped() -> None:
