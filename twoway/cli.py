@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,9 +16,28 @@ from capture_analysis.printable import only_printable
 
 from twoway import __version__
 from twoway.commands.options import complain
-from twoway.errors import TwowayError, exit_code_after
+from twoway.errors import TwowayError, UsageError, exit_code_after
 from twoway.messages import hush
-from twoway.shell_limits import refuse_small_limits
+
+# kalampoukas-5.2 runs with 200 open files, and its guest dies with 128. numpy ends the process if
+# it cannot have the address space for its threads.
+_LEAST_FILES = 256
+_LEAST_MIB = 512
+
+
+def refuse_small_limits() -> None:
+    """Raise the limit of open files as far as allowed.
+
+    Raises: UsageError if the limits leave too few, or too little memory.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if most != resource.RLIM_INFINITY and most < _LEAST_FILES:
+        raise UsageError(f"ulimit -n: must be at least {_LEAST_FILES} open files, got {most}")
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if space != resource.RLIM_INFINITY and space >> 20 < _LEAST_MIB:
+        raise UsageError(f"ulimit -v: must be at least {_LEAST_MIB << 10} kB, got {space >> 10}")
+
 
 EXIT_HELP = (
     "exit codes: 0 everything is as the experiment's file says, 1 the run or a fidelity check "

@@ -1,5 +1,6 @@
 """The playbooks over SSH, on lab hosts made of namespaces: what they change and undo."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -14,9 +15,54 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.lab import package_repository
 from support.lab.lab_hosts import DOWN, Lab, LabHost, lab
 from support.lab.playing import PLAYBOOKS, Played, command, play
+
+# Shell commands: remove PACKAGE, and let apt use only this repository.
+WITHOUT = """
+dpkg --purge {package} > /dev/null
+rm -rf /etc/apt/sources.list.d /etc/apt/preferences.d
+echo "deb [trusted=yes] file:/run/lab/repository ./" > /etc/apt/sources.list
+apt-get update -qq
+"""
+
+
+def offer(package: str, folder: Path) -> None:
+    """Pack an installed package from its files into a repository in a folder."""
+    content, packed = folder / "content", folder / f"{package}.deb"
+    for name in _said("dpkg-query", "-L", package).splitlines():
+        path, target = Path(name), content / name.lstrip("/")
+        if not path.is_dir() and (path.is_symlink() or path.is_file()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target, follow_symlinks=False)
+    wanted = ("Package", "Version", "Architecture", "Maintainer", "Depends", "Description")
+    fields = "".join(f"{name}: ${{{name}}}\\n" for name in wanted)
+    control = _said("dpkg-query", "-W", "-f", fields, package)
+    (content / "DEBIAN").mkdir()
+    (content / "DEBIAN/control").write_text(control)
+    _said("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(content), str(packed))
+    shutil.rmtree(content)
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    described = f"Filename: ./{packed.name}\nSize: {packed.stat().st_size}\nSHA256: {digest}\n"
+    (folder / "Packages").write_text(control + described)
+
+
+def offer_dependent(package: str, folder: Path) -> None:
+    """Pack needs-PACKAGE, a package that only depends on another."""
+    content = folder / "content"
+    (content / "DEBIAN").mkdir(parents=True)
+    name = f"needs-{package}"
+    (content / "DEBIAN/control").write_text(
+        f"Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: lab <lab@localhost>\n"
+        f"Depends: {package}\nDescription: needs {package}\n"
+    )
+    _said("dpkg-deb", "--root-owner-group", "--build", str(content), str(folder / f"{name}.deb"))
+    shutil.rmtree(content)
+
+
+def _said(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
 
 PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"
@@ -68,9 +114,9 @@ class Deployed:
 @pytest.fixture(scope="module")
 def deployed(folder: Path) -> Iterator[Deployed]:
     """Make three good hosts, one without a package, one that is down, and two faulty ones."""
-    package_repository.offer(PACKAGE, folder / "lab1/repository")
+    offer(PACKAGE, folder / "lab1/repository")
     hosts: dict[str, dict[str, Any]] = {
-        "lab1": {"prepare": package_repository.WITHOUT.format(package=PACKAGE)},
+        "lab1": {"prepare": WITHOUT.format(package=PACKAGE)},
         "lab2": {},
         "lab3": {},
         "down": {"prepare": "sleep infinity &", **DOWN},
@@ -167,7 +213,7 @@ def test_a_changed_checkout_alone_is_sent(deployed: Deployed) -> None:
 def test_teardown_spares_what_others_brought(deployed: Deployed, folder: Path) -> None:
     """If a package installed later needs one of the deploy's, teardown reports that and stops."""
     host = deployed.lab.hosts["lab1"]
-    package_repository.offer_dependent(PACKAGE, folder / "lab1/repository")
+    offer_dependent(PACKAGE, folder / "lab1/repository")
     host.run("dpkg", "-i", f"/run/lab/repository/needs-{PACKAGE}.deb")
     before = host.changes()
     played = play("teardown", deployed.inventory, "--limit", "lab1")

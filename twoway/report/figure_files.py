@@ -1,7 +1,8 @@
 """Figures of runs as files for print, with the numbers behind them, and their captions."""
 
+import csv
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,36 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.messages import suggest
 from twoway.report.connections import MANY
-from twoway.report.figure_numbers import save_numbers
+from twoway.report.csv_cells import cells
 from twoway.report.figures import all_figures
 from twoway.report.paper_text import latex_figure, latex_table, markdown_table
 from twoway.report.print_figures import KINDS, drawn_figures, map_axes
 from twoway.report.results import Experiment
 from twoway.report.sweep_answer import answer_of, answer_tables
+
+
+def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Write each figure's lines as ID.csv, a row for each point; return the files.
+
+    The columns are the line's name, its look, x and y in the units of the axes, and for vertical
+    lines (`spans`), such as intervals, their upper end. The numbers are exactly those of the page.
+    """
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for figure in figures:
+        path = folder / f"{figure.id}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(cells(["line", "look", figure.x_label, figure.y_label, "to"]))
+            for line in figure.lines:
+                tops = line.top.tolist() if line.top is not None else [""] * len(line.x)
+                rows.writerows(
+                    cells((line.name, line.style, *point))
+                    for point in zip(line.x.tolist(), line.y.tolist(), tops, strict=True)
+                )
+        paths.append(path)
+    return paths
+
 
 FIGURES, CAPTIONS = "figures", "figures.tex"
 # Fonts with serifs that matplotlib brings, embedded as TrueType; thin lines.

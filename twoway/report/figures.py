@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray
-from capture_analysis.pictures.bunch_figures import bunch_bars
+from capture_analysis.pictures.ack_figures import bunch_bars
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
 from twoway.contract.metrics import Metrics
