@@ -46,11 +46,6 @@ def start_confined(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command of confined_command() for a `with`, and end all its processes after it.
 
-    Args:
-        argv: the command.
-        output: descriptor of its standard output.
-        errors: descriptor of its standard error.
-
     Raises: TwowayError if the container is the sandbox, and a process has detached itself.
     """
     ended, lifeline = os.pipe()

@@ -18,13 +18,7 @@ Estimated = type[FromOne] | type[FromPair]
 
 @dataclass(frozen=True)
 class Concept:
-    """A module of `capture_analysis.metrics`: definitions and their estimators.
-
-    Attributes:
-        module: the module.
-        from_one: its estimators from one capture.
-        from_pair: its estimators from two captures.
-    """
+    """A module of `capture_analysis.metrics`: definitions and their estimators."""
 
     module: ModuleType
     from_one: tuple[type[FromOne], ...]

@@ -26,12 +26,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _text(schema: Any, key: str = "", indent: str = "") -> str:
-    """Format a schema as JSON: each field is one line."""
+    """Format a schema as JSON: each field is one line, and so is the rest of each part."""
     if not isinstance(schema, dict) or not (key in _MAPS or _MAPS & {*schema}):
         return json.dumps(schema)
     inner = f"{indent} "
-    rows = (f"{inner}{json.dumps(k)}: {_text(v, k, inner)}" for k, v in schema.items())
-    return "\n".join(["{", ",\n".join(rows), f"{indent}}}"])
+    rest = {k: v for k, v in schema.items() if key not in _MAPS and k not in _MAPS}
+    rows = [json.dumps(rest)[1:-1]] if rest else []
+    rows += [f"{json.dumps(k)}: {_text(v, k, inner)}" for k, v in schema.items() if k not in rest]
+    return "\n".join(["{", ",\n".join(inner + row for row in rows), f"{indent}}}"])
 
 
 def _schema(kind: str) -> Any:

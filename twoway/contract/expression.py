@@ -180,9 +180,6 @@ def _require_defined(found: list[Value | str]) -> list[Value]:
 class Expression:
     """An expression, read.
 
-    Args:
-        text: the expression.
-
     Raises: ExpressionError if the text does not follow the grammar.
     """
 

@@ -272,12 +272,7 @@ def may_keep(direction: Direction, *, ecn: bool) -> bool:
 
 
 class Surroundings(NamedTuple):
-    """A run's duration, connections, nodes and links, which interventions may name.
-
-    Attributes:
-        ecn: some flows have ECN.
-        datagrams: the UDP flows.
-    """
+    """A run's duration, connections, nodes and links, which interventions may name."""
 
     duration_s: float
     ecn: bool

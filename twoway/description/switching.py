@@ -8,12 +8,7 @@ _MOST_ROUTES = 50_000
 
 
 class Segments:
-    """The links of a network, and the switches that join some of these links.
-
-    Args:
-        interfaces: both ends of all links.
-        switches: the nodes that forward frames.
-    """
+    """The links of a network, and the switches that join some of these links."""
 
     def __init__(self, interfaces: Iterable[Interface], switches: Collection[str]) -> None:
         self._peers = dict[str, Interface]()

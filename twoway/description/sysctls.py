@@ -19,8 +19,8 @@ _Words = Annotated[
 ]
 Sysctls = Annotated[dict[SysctlName, int | _Words], Field(max_length=100)]
 
-# What tests/support/guest/probe_sysctls.py finds in the guest: by name the least and the largest
-# whole number that the kernel takes, no numbers for other values, null for what cannot be set.
+# What tests/support/guest/probe_sysctls.py finds in the guest: names by the least and the largest
+# whole number that the kernel takes, [] for other values, null for what cannot be set.
 # Settings of the interfaces "default" and "lo" that it lacks have the numbers of "all".
 _TABLE = Path(__file__).with_name("sysctls.json")
 # Sysctls that a field of the experiment sets.
@@ -50,7 +50,11 @@ _INTERFACE = re.compile(r"^(net\.ipv[46])\.(conf|neigh)\.(?!all\.|default\.|lo\.
 @cache
 def known_sysctls() -> Mapping[str, list[int] | None]:
     """Read the sysctls of a namespace in the guest's kernel, with the numbers that they take."""
-    found: dict[str, list[int] | None] = json.loads(_TABLE.read_text("utf-8"))
+    found: dict[str, list[int] | None] = {
+        name: json.loads(numbers)
+        for numbers, names in json.loads(_TABLE.read_text("utf-8")).items()
+        for name in names
+    }
     of_all = {name: numbers for name, numbers in found.items() if ".conf.all." in name}
     return found | {
         name.replace(".all.", f".{interface}."): numbers

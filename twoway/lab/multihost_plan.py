@@ -33,10 +33,6 @@ class Place(Model):
 def shares(point: Point, places: Mapping[str, Place]) -> dict[str, Plan]:
     """Cut an experiment's plan into a share for each host.
 
-    Args:
-        point: the experiment.
-        places: hosts by name.
-
     Returns: plans by the names of hosts.
     Raises: UsageError with all problems: nodes without a host, links without an interface, and
         features that need the guest of user-mode Linux, such as a kernel by name.

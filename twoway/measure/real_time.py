@@ -35,11 +35,7 @@ WALK_DEVIATIONS = 2.81
 
 @dataclass(frozen=True)
 class ClockError:
-    """Differences between a run's host and an ideal host, which takes no time.
-
-    Args:
-        analysis: the run.
-    """
+    """Differences between a run's host and an ideal host, which takes no time."""
 
     analysis: Analysis
 

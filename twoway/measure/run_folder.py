@@ -57,9 +57,6 @@ def manifest_of(folder: Path) -> Manifest:
 class Run:
     """A finished run's folder.
 
-    Args:
-        folder: the folder with manifest.json.
-
     Raises: AnalysisError if the folder holds no manifest, or if a file that it names is missing or
             has changed.
     """

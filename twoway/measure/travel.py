@@ -66,12 +66,7 @@ def follow(sent: Packets, came: Packets, until_ns: int) -> Travel:
 
 
 class Travels:
-    """All hops of a run, and the packets of each.
-
-    Args:
-        run: the run.
-        queues: its queues by direction.
-    """
+    """All hops of a run, and the packets of each."""
 
     def __init__(self, run: Run, queues: dict[str, QueueView]) -> None:
         self._run = run

@@ -29,12 +29,7 @@ _WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Said(Generic[RowT_co]):
-    """A row of verdicts.json, with its run.
-
-    Attributes:
-        result: the run.
-        row: the row.
-    """
+    """A row of verdicts.json, with its run."""
 
     result: Result
     row: RowT_co

@@ -114,11 +114,7 @@ def _student(freedom: int) -> float:
 
 
 def _groups(found: list[float]) -> tuple[float, ...]:
-    """Return the means of two groups if nearly all of the variance lies between them.
-
-    Args:
-        found: the draws in order.
-    """
+    """Return the means of two groups if nearly all of the variance lies between them."""
     number = len(found)
     sizes = np.arange(_LEAST_GROUP, number - _LEAST_GROUP + 1)
     away = np.asarray(found) - np.mean(found)

@@ -105,10 +105,6 @@ def is_up_to_date(name: str) -> bool:
 def find_shrunk(name: str, points: Iterable[Point]) -> Iterator[str]:
     """List predictions of the file that are gone, or have a wider tolerance now.
 
-    Args:
-        name: the experiment.
-        points: its points.
-
     Raises: SpecError if it is another file.
     """
     path = predictions_file(name)

@@ -44,9 +44,6 @@ class Envelope:
 
     A packet that passes A before B bounds B's clock minus A's from above by the difference of its
     time stamps; a packet that passes B first bounds it from below.
-
-    Attributes:
-        width_ns: present width of an interval.
     """
 
     def __init__(self) -> None:

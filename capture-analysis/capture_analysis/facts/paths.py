@@ -16,9 +16,6 @@ class Sides:
 
     Groups of hosts without any connections between them are assigned by guess: the source of the
     first connection of each group is on side 0.
-
-    Args:
-        flows: the connections from which to learn.
     """
 
     def __init__(self, flows: FlowTable) -> None:

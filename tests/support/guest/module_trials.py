@@ -84,9 +84,6 @@ def check_fuzzed(folder: Path, qdisc: str, requests: int) -> None:
 def check_stress(folder: Path) -> int:
     """Assert that stress.py has carried traffic through channels in each place.
 
-    Args:
-        folder: its output folder.
-
     Returns: the number of requests that the kernel granted.
     """
     granted = 0

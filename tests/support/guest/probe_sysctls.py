@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import fill
 
 _ROOT = Path("/proc/sys")
 _INTERFACE = re.compile(r"\.conf\.(default|lo)\.")
@@ -56,7 +57,7 @@ def numbers(path: Path) -> list[int] | None:
 
 
 def table() -> str:
-    """Write settings under net as JSON, one a line; of interfaces those unlike `all`, too."""
+    """Write settings under net as JSON, by their numbers; of interfaces those unlike `all`, too."""
     files = (path for path in sorted((_ROOT / "net").rglob("*")) if path.is_file())
     found: dict[str, list[int] | None] = {}
     for path in files:
@@ -65,11 +66,11 @@ def table() -> str:
             found[name] = numbers(path)
         except OSError:  # not to be read
             continue
-    rows = [
-        f"{json.dumps(name)}: {json.dumps(taken)}"
-        for name, taken in found.items()
-        if not _INTERFACE.search(name) or found.get(_INTERFACE.sub(".conf.all.", name)) != taken
-    ]
+    names: dict[str, list[str]] = {}
+    for name, taken in found.items():
+        if not _INTERFACE.search(name) or found.get(_INTERFACE.sub(".conf.all.", name)) != taken:
+            names.setdefault(json.dumps(taken), []).append(name)
+    rows = [f'"{taken}":\n{fill(json.dumps(of), 100)}' for taken, of in sorted(names.items())]
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
 

@@ -120,12 +120,7 @@ def _described(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Lab:
-    """A network with hosts on it.
-
-    Attributes:
-        folder: of all that belongs to it.
-        hosts: by name.
-    """
+    """A network with hosts on it."""
 
     folder: Path
     hosts: dict[str, LabHost]

@@ -15,13 +15,7 @@ PLAYBOOKS = ROOT / "playbooks"
 
 @dataclass(frozen=True)
 class Played:
-    """The result of `ansible-playbook`.
-
-    Attributes:
-        status: its exit status.
-        said: its output.
-        took_s: its duration.
-    """
+    """The result of `ansible-playbook`."""
 
     status: int
     said: str
