@@ -4,16 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twoway.api import (
-        Run,
-        Sweep,
-        difference,
-        evaluate,
-        load,
-        run,
-        spread,
-        sweep,
-    )
+    from twoway.api import Run, Sweep, difference, evaluate, load, run, spread, sweep
 
 __version__ = "1.0.0"
 __all__ = ["Run", "Sweep", "difference", "evaluate", "load", "run", "spread", "sweep"]

@@ -155,8 +155,7 @@ class Run:
         figures = {each.id: each for each in all_figures(self._analysis, self.measured)}
         if name not in figures:
             raise UsageError(
-                f"{name}: no such figure{suggest(name, figures)}",
-                f"there are {', '.join(figures)}",
+                f"{name}: no such figure{suggest(name, figures)}", f"there are {', '.join(figures)}"
             )
         return draw(figures[name])
 

@@ -86,15 +86,7 @@ COMMANDS = (
 )
 # Modules of twoway.commands.lab, with HELP, add_arguments and run, too: commands for the playbooks,
 # on the controlling machine and on lab hosts.
-LAB_COMMANDS = (
-    "bundle",
-    "pack",
-    "gather",
-    "share",
-    "node",
-    "clock",
-    "merge",
-)
+LAB_COMMANDS = ("bundle", "pack", "gather", "share", "node", "clock", "merge")
 
 
 def main() -> int:

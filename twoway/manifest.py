@@ -100,8 +100,7 @@ class Axis(_Quoted):
         description="its values in order, or values by the names that points get"
     )
     set: tuple[str, ...] = Field(
-        default=(),
-        description="the fields that it sets, as flows.NAME.FIELD; empty in older runs",
+        default=(), description="the fields that it sets, as flows.NAME.FIELD; empty in older runs"
     )
 
 

@@ -147,10 +147,7 @@ def filters() -> tuple[int, ...]:
                 (
                     "prctl",
                     refused,
-                    [
-                        _Argument(0, _MASKED, _INT, _PR_SET_PDEATHSIG),
-                        _Argument(1, _NOT, _SIGKILL),
-                    ],
+                    [_Argument(0, _MASKED, _INT, _PR_SET_PDEATHSIG), _Argument(1, _NOT, _SIGKILL)],
                 ),
                 *(
                     ("clone", refused, [_Argument(0, _MASKED, 1 << bit, 1 << bit)])

@@ -383,11 +383,7 @@ class Experiment(Model):
     @property
     def statements(self) -> dict[str, Sequence[Statement]]:
         """All statements on metrics, by the field that holds them."""
-        return {
-            "predictions": self.predictions,
-            "claims": self.claims,
-            "findings": self.findings,
-        }
+        return {"predictions": self.predictions, "claims": self.claims, "findings": self.findings}
 
     def span(self, flow: Flow, connection: str | None = None) -> Span:
         """Return the duration, packet sizes and seed that a flow's kind of traffic needs.

@@ -30,16 +30,13 @@ def _word(given: Any) -> Any:
 
 # One word of a command, or the value of a variable.
 _Word = Annotated[
-    str,
-    BeforeValidator(_word, json_schema_input_type=str | float | bool),
-    Field(max_length=16384),
+    str, BeforeValidator(_word, json_schema_input_type=str | float | bool), Field(max_length=16384)
 ]
 _Variable = Annotated[
     str, text(r"^[A-Za-z_][A-Za-z0-9_]*$", "of letters, digits and _, no digit first", most=256)
 ]
 _Kept = Annotated[
-    str,
-    text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", "of letters, digits and _ . -, no path", most=64),
+    str, text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", "of letters, digits and _ . -, no path", most=64)
 ]
 
 

@@ -12,21 +12,13 @@ from twoway.description.congestion import (
     parameters_in_kernel,
 )
 from twoway.description.datagrams import datagram_problems
-from twoway.description.experiment import (
-    Experiment,
-    Flow,
-    Profile,
-)
+from twoway.description.experiment import Experiment, Flow, Profile
 from twoway.description.matrix import matrix_problems
 from twoway.description.own_modules import OwnModule, controls_with
 from twoway.description.own_setup import setup_problems
 from twoway.description.programs import program_problems
 from twoway.description.repetitions import seed_problems
-from twoway.description.stack import (
-    MOST_RECEIVE_BUFFER_BYTES,
-    Stack,
-    shared_problems,
-)
+from twoway.description.stack import MOST_RECEIVE_BUFFER_BYTES, Stack, shared_problems
 from twoway.description.statement_rules import statement_problems
 from twoway.description.sysctls import sysctl_problems
 from twoway.description.tc_parsing import refusal, tc_problems
@@ -131,10 +123,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     for index, flow in enumerate(experiment.flows):
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
     problems += datagram_problems(
-        experiment.datagrams,
-        experiment.duration_s,
-        experiment.stack.mtu_bytes,
-        experiment.stack.ip,
+        experiment.datagrams, experiment.duration_s, experiment.stack.mtu_bytes, experiment.stack.ip
     )
     problems += _ip_problems(experiment)
     problems += shared_problems(experiment.stack, experiment.hosts)

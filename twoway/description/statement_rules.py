@@ -9,15 +9,7 @@ from collections.abc import Iterator, Sequence
 from twoway.contract.statements import label
 from twoway.description.experiment import Experiment
 from twoway.description.matrix import AxisValues, drop_axis, matches, point_name, points
-from twoway.description.statements import (
-    At,
-    Claimed,
-    DiffersAt,
-    Found,
-    Known,
-    Predicted,
-    Statement,
-)
+from twoway.description.statements import At, Claimed, DiffersAt, Found, Known, Predicted, Statement
 
 
 def statement_problems(experiment: Experiment) -> list[str]:

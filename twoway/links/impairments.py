@@ -24,8 +24,7 @@ class Impairments(BehindQueue):
     KEEPS_SPACING: ClassVar = False
 
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] = Field(
-        default=0,
-        description="the delay is uniform between delay_ms minus and plus this",
+        default=0, description="the delay is uniform between delay_ms minus and plus this"
     )
     jitter_reorders: bool = Field(
         default=False, description="a packet with a shorter delay overtakes; else it waits its turn"

@@ -102,10 +102,7 @@ def wrap_queue(shaper: Shaper, framing: Framing, inside: tuple[str, ...]) -> Sha
 
 def egress_action(dev: str, action: str) -> tuple[str, ...]:
     """Build the tc batch lines of an action on all packets that leave an interface."""
-    return (
-        f"qdisc add dev {dev} clsact",
-        f"filter add dev {dev} egress matchall action {action}",
-    )
+    return (f"qdisc add dev {dev} clsact", f"filter add dev {dev} egress matchall action {action}")
 
 
 def six_digits(kind: str, values: Mapping[str, float]) -> Readback:

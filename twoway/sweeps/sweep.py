@@ -145,10 +145,7 @@ def _rejudged(outcome: Outcome) -> Outcome:
         return replace(outcome, folder=None, error=str(error))
 
 
-def run_point(
-    work: Work,
-    run: Callable[[Point, Backend, Path], Path] = run_experiment,
-) -> Outcome:
+def run_point(work: Work, run: Callable[[Point, Backend, Path], Path] = run_experiment) -> Outcome:
     """Run one point, unless it has a finished run, and analyse it if necessary.
 
     Raises: DiskFullError; every other error is returned in the outcome.

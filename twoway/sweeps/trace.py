@@ -150,12 +150,7 @@ class Trace:
         return {**asdict(self), "sentences": self.sentences}
 
 
-def trace(
-    folder: Path,
-    point: Point,
-    backend: Backend,
-    between_s: tuple[float, float],
-) -> Trace:
+def trace(folder: Path, point: Point, backend: Backend, between_s: tuple[float, float]) -> Trace:
     """Run a run's experiment once more, with a probe between two times.
 
     Args:

@@ -244,9 +244,7 @@ def refuse_unrepeatable(manifest: Manifest, point: Point, backend: Backend) -> N
 
 
 def run_changed(
-    changes: Sequence[Sequence[Mapping[str, Any]]],
-    of: tuple[Point, Backend, Path, str],
-    crew: int,
+    changes: Sequence[Sequence[Mapping[str, Any]]], of: tuple[Point, Backend, Path, str], crew: int
 ) -> list[_Tried]:
     """Run an experiment once for each list of interventions, and measure a metric of each run.
 

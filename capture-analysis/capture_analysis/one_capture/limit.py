@@ -60,7 +60,7 @@ CAUSES_AFAR = {
 }
 # Causes whose waits end with ACKs, which a queue on the path delays.
 _WAITS_FOR_ACKS = {
-    *("recovery", "receive window", "congestion window", "ACK compression", "send buffer"),
+    *("recovery", "receive window", "congestion window", "ACK compression", "send buffer")
 }
 _PAUSES = "limited_pause", "afar_pause"
 # Causes that look like a full link if neither its rate nor its queue is seen.

@@ -186,11 +186,7 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
 
 
 def blocks(
-    capture: Source,
-    follow: Tracker,
-    times: Times,
-    given: Given = NOTHING,
-    part: Part = EVERYTHING,
+    capture: Source, follow: Tracker, times: Times, given: Given = NOTHING, part: Part = EVERYTHING
 ) -> Iterator[Block]:
     """Read a capture, or a part of its connections, with facts; each block overwrites the last.
 

@@ -91,10 +91,7 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
             {"stop": {"flow": "one", "at_s": 0}},
             "0.stop.at_s: one would start at 0 and stop at 0 s, got 0",
         ),
-        (
-            {},
-            f"0: takes one of {ACTIONS}; got none",
-        ),
+        ({}, f"0: takes one of {ACTIONS}; got none"),
         (
             {"drop": {"flow": "one"}, "keep": {"flow": "one"}},
             f"0: takes one of {ACTIONS}; got drop, keep",

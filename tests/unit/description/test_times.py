@@ -69,28 +69,16 @@ PROFILE: dict[str, Any] = {
     "directions": {
         "plain": {**_LINK, "delay_ms": 0, "mark_above_ms": 0, "impairments": {"jitter_ms": 0}},
         "lossy": {**_LINK, "loss": {"schedule": [[0, 0], [0, 100], [0, 0]], "repeat_s": 0}},
-        "stepped": {
-            **_QUEUE,
-            "rate": {"schedule": [[0, 8], [0, 1], [0, 8]], "repeat_s": 0},
-        },
+        "stepped": {**_QUEUE, "rate": {"schedule": [[0, 8], [0, 1], [0, 8]], "repeat_s": 0}},
         "granted": {**_QUEUE, "rate": {"grants": {"every_ms": 0, "bytes": 1500}}},
         "moved": {
             "rate_mbit": 8,
             "queue_packets": 50,
             "delay": {"schedule": [[0, 10], [0, 20]], "repeat_s": 0},
         },
-        "followed": {
-            **_QUEUE,
-            "dtm": {**_DTM, "rate": {"sample_ms": 0, "hold_on_loss_ms": 0}},
-        },
-        "backlogged": {
-            **_QUEUE,
-            "dtm": {**_DTM, "buffer": {"rise_ms": 0, "fall_ms": 0}},
-        },
-        "traced": {
-            **_QUEUE,
-            "dtm": {**_DTM, "trace": {"steps": [{"after_ms": 0, "slots": 4}]}},
-        },
+        "followed": {**_QUEUE, "dtm": {**_DTM, "rate": {"sample_ms": 0, "hold_on_loss_ms": 0}}},
+        "backlogged": {**_QUEUE, "dtm": {**_DTM, "buffer": {"rise_ms": 0, "fall_ms": 0}}},
+        "traced": {**_QUEUE, "dtm": {**_DTM, "trace": {"steps": [{"after_ms": 0, "slots": 4}]}}},
     },
 }
 

@@ -139,11 +139,7 @@ NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the pl
             '.2/24", defaultroute="via 10.0.1.1",',
             "h1: defaultroute='via 10.0.1.1' has no",
         ),
-        (
-            'self.addLink("r1"',
-            'self.addSwitch("s1"); self.addLink("r1"',
-            "s1 has no link",
-        ),
+        ('self.addLink("r1"', 'self.addSwitch("s1"); self.addLink("r1"', "s1 has no link"),
         (
             "topos =",
             "from mininet.topo import LinearTopo as Mine\ntopos = {'line': Mine}\nunused =",
@@ -182,11 +178,7 @@ NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the pl
         ),
         ('params2={"ip": f"10.0.{n}.1/24"}', "", 'r1 needs an "ip", as in addLink(..., params1={'),
         ('"10.0.0.2/24"', '"10.0.0.1/24"', "r1-eth1 and r2-eth1 have the address 10.0.0.1: each"),
-        (
-            '"10.0.0.2/24"',
-            '"10.0.9.2/24"',
-            "r1 - r2: 10.0.0.1/24 and 10.0.9.2/24 are not in one",
-        ),
+        ('"10.0.0.2/24"', '"10.0.9.2/24"', "r1 - r2: 10.0.0.1/24 and 10.0.9.2/24 are not in one"),
         (
             "10.0.0.{back}",
             "10.0.9.{back}",
@@ -452,10 +444,7 @@ def test_switches_have_a_bounded_number_of_routes() -> None:
     """250 switches may each have routes to 200 hosts, 50000 in all; with 251 they are refused."""
     for switches, problems in (
         (250, []),
-        (
-            251,
-            ["each switch has a route to each end that it leads to: 50000 at most, got 50200"],
-        ),
+        (251, ["each switch has a route to each end that it leads to: 50000 at most, got 50200"]),
     ):
         ends, names = _row(switches, 200), [f"s{n}" for n in range(switches)]
         assert [*joining_problems(ends, names, ())] == problems

@@ -131,10 +131,7 @@ def test_a_queue_that_may_hold_packets_is_not_proven(words: str, holds: bool) ->
             LINUX | {"routers": {"r1": {"qdisc": "fq"}}},
             "routers.r1.qdisc: each interface of r1 has a link's queue or delay; `queue: {tc",
         ),
-        (
-            LINUX | {"hosts": {"h1": {"qdisc": "tbf"}}},
-            "hosts.h1.qdisc.tc: 'tbf': tc says",
-        ),
+        (LINUX | {"hosts": {"h1": {"qdisc": "tbf"}}}, "hosts.h1.qdisc.tc: 'tbf': tc says"),
         (
             with_queue({"tc": "prio\nqdisc add dev eth0 parent 2:1 pfifo"}),
             f"profile.directions.forward.queue.tc: line 2 must begin {WITHOUT_DEV}",
