@@ -19,14 +19,14 @@ def bin_of(value: int) -> int:
 
 
 def counted_rows(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
-    """Count pairs of lane and value.
+    """Count pairs of key and value.
 
-    Returns: by lane and bin, ascending, the lane, the smallest value, the largest, the count.
+    Returns: by key and bin, ascending, the key, the smallest value, the largest, the count.
     """
     bins: dict[tuple[int, int], list[int]] = {}
-    for lane, value in pairs:
-        bins.setdefault((lane, bin_of(value)), []).append(value)
-    return [(lane, min(v), max(v), len(v)) for (lane, _), v in sorted(bins.items())]
+    for key, value in pairs:
+        bins.setdefault((key, bin_of(value)), []).append(value)
+    return [(key, min(v), max(v), len(v)) for (key, _), v in sorted(bins.items())]
 
 
 VALUES = st.lists(

@@ -1,18 +1,17 @@
 """tcp_tahoe sends what 4.3BSD-Tahoe sends, segment by segment, on the real kernel."""
 
 import json
-from collections import Counter, deque
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from support.guest.scripted_receiver import LATENESS, SCENARIOS, STEP_S, SYSCTLS, Receiver, Scenario
+from support.guest.scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
 from support.guest.scripted_traces import Trace, play_scenarios
 from support.guest.tahoe_metrics import CONTROLS, ENDINGS
+from support.guest.tahoe_model import ModelPath
 from support.running import ROOT, write_experiment
 from support.runs import carry_out, kept_in_guest
 
@@ -25,51 +24,6 @@ from twoway.plan import personality
 from twoway.theory.tahoe.network import Connection, Link, Network
 from twoway.theory.tahoe.sender import ENDLESS, Tahoe
 from twoway.theory.tahoe.timers import MS, BsdTimer, S
-
-
-@dataclass
-class ModelPath:
-    """The path and the receiver of `scripted_receiver` for the model's sender."""
-
-    scenario: Scenario
-    path: deque[int] = field(default_factory=deque)
-    trace: list[tuple[str, int, list[int], int, int]] = field(default_factory=list)
-
-    def run(self) -> list[tuple[str, int, list[int], int, int]]:
-        """Return event, ack, segments sent, cwnd and ssthresh, step by step."""
-        scenario = self.scenario
-        sender = Tahoe(
-            offered=scenario.offered,
-            fast_retransmit=scenario.congestion == "tahoe",
-            bsd="growth=bsd" in scenario.parameters,
-            through="slow_start=bsd" in scenario.parameters,
-            halves_sent="ssthresh=bsd" in scenario.parameters,
-        )
-        receiver = Receiver()
-        lost, late = Counter(scenario.lost), Counter(scenario.late)
-        for segments in scenario.writes:
-            if sender.written:
-                sender.cwnd = Fraction(1)  # after idling longer than the timer
-            sender.written += segments
-            self._note("write", sender, sender.send())
-            while receiver.next < sender.written:
-                if not self.path:
-                    self._note("timeout", sender, sender.time_out())
-                segment = self.path.popleft()
-                if lost[segment]:
-                    lost[segment] -= 1
-                    continue
-                if late[segment]:
-                    late[segment] -= 1
-                    self.path.insert(LATENESS, segment)
-                    continue
-                self._note("ack", sender, sender.acknowledge(receiver.take(segment)))
-        return self.trace
-
-    def _note(self, event: str, sender: Tahoe, sent: list[int]) -> None:
-        self.path.extend(sent)
-        self.trace.append((event, sender.una, sent, sender.reported_cwnd(), sender.ssthresh))
-
 
 PAPERS = Stack(sack=False, rack=False, tail_loss_probe=False, spurious_timeout_detection=False)
 RANDOM = [name for name in SCENARIOS if "random" in name]

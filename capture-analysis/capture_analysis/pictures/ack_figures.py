@@ -1,4 +1,4 @@
-"""How ACKs arrive: sizes of bunches, spacing over time, distribution of the compression factor."""
+"""The arrival of ACKs: sizes of bunches, spacing over time, distribution of the compression factor."""
 
 import numpy as np
 
