@@ -141,7 +141,7 @@ def _sent(counted: IntArray, dropped: Sequence[int], slots: Slots) -> IntArray:
     for number, came in enumerate(slots.integral(counted).tolist()):
         if number not in dropped:
             done = max(came, done) + slots.options.byte_work * PACKET_BYTES
-        left.append(-1 if number in dropped else int(slots.when(np.array([done]))[0]))
+        left.append(-1 if number in dropped else int(slots.times_of(np.array([done]))[0]))
     return np.array(left, dtype=np.int64)
 
 

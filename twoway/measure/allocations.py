@@ -201,7 +201,7 @@ class Followed:
         self._rate = self._options.rate
         start = round(self._rate.estimate_mbit * 1e6)
         self.estimate = self.lower = self.upper = Interval(start, start)
-        self._slots = int(self.channel.at(self.channel.start_ns))
+        self._slots = int(self.channel.count_at(self.channel.start_ns))
         self._held = Held(surely=False, maybe=False)
         self._holds_slots = self._rate.hold == "slots"
         self._half = half_corridor_bit(self._options)

@@ -51,7 +51,7 @@ class Slots:
         """The slots that the allocator wanted over time."""
         return self.decided or self
 
-    def at(self, time_ns: Any) -> Any:
+    def count_at(self, time_ns: Any) -> Any:
         """Look up the number of slots at given times."""
         return self.slots[np.searchsorted(self.time_ns, time_ns, side="right") - 1]
 
@@ -64,7 +64,7 @@ class Slots:
         row = np.searchsorted(self.time_ns, time_ns, side="right") - 1
         return self._integrals()[row] + (time_ns - self.time_ns[row]) * self.slots[row]
 
-    def when(self, integral: IntArray) -> IntArray:
+    def times_of(self, integral: IntArray) -> IntArray:
         """Compute the times at which the integral reaches given values, rounded up to whole ns."""
         row = np.maximum(np.searchsorted(self._integrals(), integral, side="left") - 1, 0)
         rest = integral - self._integrals()[row]
@@ -80,10 +80,10 @@ class Slots:
         ends = self.integral(np.array([start_ns, stop_ns]))
         return float((ends[1] - ends[0]) / (stop_ns - start_ns))
 
-    def within(self, start_ns: int, stop_ns: int) -> IntArray:
+    def counts_within(self, start_ns: int, stop_ns: int) -> IntArray:
         """List the different numbers of slots in a window."""
-        first = int(self.at(start_ns))
-        return np.concatenate(([first], self.at(self.changes(start_ns, stop_ns))))
+        first = int(self.count_at(start_ns))
+        return np.concatenate(([first], self.count_at(self.changes(start_ns, stop_ns))))
 
     def _integrals(self) -> IntArray:
         steps = np.diff(self.time_ns) * self.slots[:-1]
@@ -147,7 +147,7 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
     work = slots.options.byte_work * size
     total = np.cumsum(work)
     idle = np.maximum.accumulate(slots.integral(arrived) - (total - work))
-    ends = slots.when(idle + total)
+    ends = slots.times_of(idle + total)
     if slots.options.framed and len(left):
         ends += (left[0] - ends) % CYCLE_NS
     return np.asarray(left - ends, dtype=np.int64)
@@ -203,7 +203,7 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
     ]
     held_at = ticks if rate.hold == "estimate" else decisions_ns(ticks, slots)
     held = held_at - last_drop < round(rate.hold_on_loss_ms * 1e6)
-    allocator = Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
+    allocator = Allocator(slots.start_ns, int(slots.count_at(slots.start_ns)), channel)
     estimate = [
         allocator.sample(int(at), int(new), hold=bool(hold))
         for at, new, hold in zip(ticks, measured, held, strict=True)

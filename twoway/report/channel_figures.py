@@ -25,7 +25,7 @@ def _rate_figures(
     x = analysis.run.seconds(made.time_ns)
     changes = slots.changes(slots.start_ns, stop_ns)
     times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
-    held = slots.at(times).astype(np.float64)
+    held = slots.count_at(times).astype(np.float64)
     options = slots.options
     slot_mbit = options.slot_bit / 1e6
     rate = options.rate

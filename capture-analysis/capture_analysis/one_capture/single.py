@@ -197,7 +197,7 @@ def blocks(
         given: rates that the user knows.
         part: the connections to read; facts are found from all connections.
     """
-    chunks = times.of(capture.chunks(HEAD_PACKETS))
+    chunks = times.correct_chunks(capture.chunks(HEAD_PACKETS))
     head = next(chunks, empty_columns(0))
     # A part of the connections is tracked anew, and measured with the facts of all connections.
     whole = part.parts == 1

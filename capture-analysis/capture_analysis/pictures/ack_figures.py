@@ -1,4 +1,4 @@
-"""The arrival of ACKs: sizes of bunches, spacing over time, distribution of the compression factor."""
+"""The arrival of ACKs: sizes of bunches, spacing, and the distribution of compression factors."""
 
 import numpy as np
 

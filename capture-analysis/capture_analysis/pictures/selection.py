@@ -130,7 +130,7 @@ def select(
     events = Events(numbers, every_packet=len(chosen) == len(measured.flows))
     finder, stamps = Finder(events), Previous()
     follow, origin_ns = Tracker(), None
-    for chunk in Times().of(capture.chunks()):
+    for chunk in Times().correct_chunks(capture.chunks()):
         if origin_ns is None and len(chunk):
             origin_ns = int(chunk.time_ns[0])
         mine = chunk.where(np.isin(chunk.flow, chosen))

@@ -34,7 +34,7 @@ class Times:
         self.steps: list[tuple[int, int]] = []
         self._before = empty_columns(0)
 
-    def of(self, chunks: Iterable[Packets]) -> Iterator[Packets]:
+    def correct_chunks(self, chunks: Iterable[Packets]) -> Iterator[Packets]:
         """Yield the chunks of a capture with right times, in order."""
         for chunk in chunks:
             packets = self._right(chunk)

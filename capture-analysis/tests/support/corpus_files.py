@@ -4,6 +4,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import hand_built
+
 MAGIC = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D, "modified": 0xA1B2CD34}
 
 
@@ -77,10 +79,10 @@ class Pcapng:
 
     def block(self, kind: int, body: bytes) -> "Pcapng":
         """Add a block."""
-        body += bytes(-len(body) % 4)
-        length = 12 + len(body)
-        head = struct.pack(self.order + "II", kind, length)
-        self.octets += head + body + struct.pack(self.order + "I", length)
+        return self._add(hand_built.block(kind, body, self.order))
+
+    def _add(self, octets: bytes) -> "Pcapng":
+        self.octets += octets
         return self
 
     def section(self, order: str = "<", *, length: int = -1) -> "Pcapng":
@@ -104,17 +106,11 @@ class Pcapng:
     def packet(self, frame: Frame, interface: int = 0, *, comment: bytes = b"") -> "Pcapng":
         """Add an Enhanced Packet Block."""
         ticks = self.interfaces[interface].ticks(frame.time_ns)
-        head = struct.pack(
-            self.order + "5I",
-            interface,
-            ticks >> 32,
-            ticks & 0xFFFFFFFF,
-            len(frame.octets),
-            frame.size,
-        )
-        octets = frame.octets + bytes(-len(frame.octets) % 4)
         options = self.option(1, comment) + bytes(4) if comment else b""
-        return self.block(6, head + octets + options)
+        place = ticks, interface, self.order
+        return self._add(
+            hand_built.enhanced(frame.octets, *place, size=frame.size, options=options)
+        )
 
     def packets(self, frames: Sequence[Frame], interface: int = 0) -> "Pcapng":
         """Add an Enhanced Packet Block for each frame."""
@@ -125,20 +121,12 @@ class Pcapng:
     def obsolete_packet(self, frame: Frame, interface: int = 0) -> "Pcapng":
         """Add a Packet Block, as in the first drafts."""
         ticks = self.interfaces[interface].ticks(frame.time_ns)
-        head = struct.pack(
-            self.order + "HHIIII",
-            interface,
-            0,
-            ticks >> 32,
-            ticks & 0xFFFFFFFF,
-            len(frame.octets),
-            frame.size,
-        )
-        return self.block(2, head + frame.octets)
+        place = ticks, interface, self.order
+        return self._add(hand_built.obsolete(frame.octets, *place, size=frame.size))
 
     def simple_packet(self, frame: Frame) -> "Pcapng":
         """Add a Simple Packet Block, which has no time."""
-        return self.block(3, struct.pack(self.order + "I", frame.size) + frame.octets)
+        return self._add(hand_built.simple(frame.octets, self.order, size=frame.size))
 
     def option(self, code: int, value: bytes) -> bytes:
         """Return an option's bytes."""

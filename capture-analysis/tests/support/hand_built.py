@@ -164,24 +164,33 @@ def clock(resolution: int, offset_s: int = 0, order: str = "<") -> bytes:
     return struct.pack(order + "HHB3xHHqHH", 9, 1, resolution, 14, 8, offset_s, 0, 0)
 
 
-def enhanced(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") -> bytes:
-    """Make an enhanced packet block."""
-    high, low = ticks >> 32, ticks & 0xFFFFFFFF
-    return block(
-        6, struct.pack(order + "IIIII", number, high, low, len(frame), len(frame)) + frame, order
-    )
+def enhanced(
+    frame: bytes,
+    ticks: int = 0,
+    number: int = 0,
+    order: str = "<",
+    *,
+    size: int | None = None,
+    options: bytes = b"",
+) -> bytes:
+    """Make an enhanced packet block of a frame that may have been longer on the wire."""
+    sizes = len(frame), len(frame) if size is None else size
+    head = struct.pack(order + "IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, *sizes)
+    return block(6, head + frame + (bytes(-len(frame) % 4) + options if options else b""), order)
 
 
-def obsolete(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") -> bytes:
-    """Make a packet block."""
-    high, low = ticks >> 32, ticks & 0xFFFFFFFF
-    header = struct.pack(order + "HHIIII", number, 0, high, low, len(frame), len(frame))
-    return block(2, header + frame, order)
+def obsolete(
+    frame: bytes, ticks: int = 0, number: int = 0, order: str = "<", *, size: int | None = None
+) -> bytes:
+    """Make a packet block, as in the first drafts."""
+    sizes = len(frame), len(frame) if size is None else size
+    head = struct.pack(order + "HHIIII", number, 0, ticks >> 32, ticks & 0xFFFFFFFF, *sizes)
+    return block(2, head + frame, order)
 
 
-def simple(frame: bytes, order: str = "<") -> bytes:
-    """Make a simple packet block."""
-    return block(3, struct.pack(order + "I", len(frame)) + frame, order)
+def simple(frame: bytes, order: str = "<", *, size: int | None = None) -> bytes:
+    """Make a simple packet block, which has no time."""
+    return block(3, struct.pack(order + "I", len(frame) if size is None else size) + frame, order)
 
 
 def conversation() -> list[bytes]:

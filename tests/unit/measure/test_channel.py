@@ -38,11 +38,11 @@ def slots_of(changes: list[tuple[int, int]], **options: Any) -> Slots:
 def test_slots_by_hand() -> None:
     """4 slots for 10 ns, then 8, give their integral, its inverse, the mean and the extremes."""
     slots = slots_of([(0, 4), (10, 8), (1000, 2)])
-    assert slots.at(np.array([0, 9, 10, 999, 1000])).tolist() == [4, 4, 8, 8, 2]
+    assert slots.count_at(np.array([0, 9, 10, 999, 1000])).tolist() == [4, 4, 8, 8, 2]
     assert slots.integral(np.array([0, 10, 20])).tolist() == [0, 40, 120]
-    assert slots.when(np.array([1, 40, 41, 120])).tolist() == [1, 10, 11, 20]
+    assert slots.times_of(np.array([1, 40, 41, 120])).tolist() == [1, 10, 11, 20]
     assert slots.mean(0, 20) == 6
-    assert sorted(slots.within(5, 1000)) == [4, 8]
+    assert sorted(slots.counts_within(5, 1000)) == [4, 8]
     assert slots.changes(0, 1000).tolist() == [10]
 
 
@@ -55,7 +55,7 @@ def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wan
     gaps, numbers = zip(*pairs, strict=True)
     times = np.cumsum((0, *gaps[:-1])).tolist()
     slots = slots_of(list(zip(times, numbers, strict=True)))
-    at = int(slots.when(np.array([wanted]))[0])
+    at = int(slots.times_of(np.array([wanted]))[0])
     assert slots.integral(np.array([at]))[0] >= wanted
     assert at == 0 or slots.integral(np.array([at - 1]))[0] < wanted
 
@@ -178,7 +178,7 @@ def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
     assert slots.options == Channel.model_validate(CHANNEL)
     hour_ns = 3_600_000_000_000
     times = START_NS + np.array([-hour_ns, -60, -50, 10, 99])
-    assert slots.at(times).tolist() == [20, 20, 2, 20, 9]
+    assert slots.count_at(times).tolist() == [20, 20, 2, 20, 9]
     assert slots.changes(slots.start_ns, START_NS + 1000).tolist() == [START_NS + 99]
 
 
@@ -196,8 +196,8 @@ def test_what_was_wanted_is_apart_from_what_was_given(tmp_path: Path) -> None:
     )
     slots = read_slots(run, run.queues[0])
     times = START_NS + np.array([5, 10, 20, 30, 40])
-    assert slots.at(times).tolist() == [4, 6, 9, 3, 3]
-    assert slots.wanted.at(times).tolist() == [4, 9, 9, 9, 3]
+    assert slots.count_at(times).tolist() == [4, 6, 9, 3, 3]
+    assert slots.wanted.count_at(times).tolist() == [4, 9, 9, 9, 3]
     decided = slots.wanted.changes(START_NS, START_NS + 100) - START_NS
     assert decided.tolist() == [10, 40]
 

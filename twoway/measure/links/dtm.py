@@ -52,7 +52,7 @@ def slots(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[flo
     """
     run = analysis.run
     steady = (run.steady_ns, run.stop_ns)
-    within = held.within(*steady)
+    within = held.counts_within(*steady)
     capacity = held.mean(*steady) * held.options.slot_bit / 1e6
     used = capacity * throughput.utilisation(view.passed, *steady)
     changes = held.changes(held.start_ns, run.stop_ns)
@@ -111,7 +111,7 @@ def check(
         row = checks.row(what, found.off, bound, found.off == 0)
         return [checks.withhold_pass(row, known_bit, slots.options.slot_bit, "a slot")]
     expected = channel.estimates(view.queue, slots, came, stop_ns)
-    got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
+    got = set(zip(decided_ns, wanted.count_at(decided_ns), strict=True))
     due = set(zip(expected.change_ns, expected.slots, strict=True))
     off = len(got ^ {each for each in due if each[0] < stop_ns})
     return [checks.row(what, off, "0 differ", off == 0)]
