@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from capture_analysis.pages.page_template import number
 
-from twoway.links.registry import pages
+from twoway.links.direction import pages
 from twoway.report.card import Card, Line, card_cells, printed_cells
 from twoway.report.papers_tables import read_numbers
 

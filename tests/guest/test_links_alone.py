@@ -16,7 +16,7 @@ from support.today import DAY, DAYS, WEEK
 
 from twoway.description.experiment import Profile
 from twoway.description.rules import profile_problems
-from twoway.links.registry import elements
+from twoway.links.direction import elements
 
 pytestmark = pytest.mark.usefixtures("guest")
 

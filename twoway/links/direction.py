@@ -1,11 +1,25 @@
 """One direction of a link with a field for each element, in profiles and manifests alike."""
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from capture_analysis.discovery import classes_of
 from pydantic import create_model
 
-from twoway.links.element import Link
-from twoway.links.registry import elements
+from twoway import links
+from twoway.links.element import Element, Link, Part
+
+
+@cache
+def elements() -> dict[str, type[Element]]:
+    """List the elements by their field of a direction."""
+    return {each.FIELD: each for each in classes_of(links, Element)}
+
+
+def pages() -> dict[str, str]:
+    """List the titles of the parts of links by field: the elements, and what both ends share."""
+    return {each.FIELD: each.TITLE for each in classes_of(links, Part)}
+
 
 # mypy does not know computed fields.
 if TYPE_CHECKING:

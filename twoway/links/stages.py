@@ -12,9 +12,9 @@ follow.
 from collections.abc import Iterator
 from typing import Any
 
+from twoway.links.direction import elements
 from twoway.links.element import Delay, Link, ManagedQueue, RateShaper
 from twoway.links.half_duplex import HalfDuplex
-from twoway.links.registry import elements
 
 _ONE_QUEUE = "a link has one queue"
 _NETEMS = "ack_queue uses the delay's netem in another way"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from capture_analysis.pages.page_template import number
-from capture_analysis.pictures.palette import COLOURS
+from capture_analysis.pictures.figure import COLOURS
 from markupsafe import Markup, escape
 
 from twoway.report.card import Card, Spot

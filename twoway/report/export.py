@@ -10,7 +10,7 @@ from twoway.contract.writing import written_aside
 from twoway.errors import UsageError, in_a_sentence
 from twoway.measure.analysis import Analysis
 from twoway.report import exports
-from twoway.report.export_format import Format
+from twoway.report.exports import Format
 from twoway.report.series import run_series
 
 

@@ -16,9 +16,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.messages import suggest
 from twoway.report.connections import MANY
-from twoway.report.csv_cells import cells
 from twoway.report.figures import all_figures
-from twoway.report.paper_text import latex_figure, latex_table, markdown_table
+from twoway.report.paper_text import cells, latex_figure, latex_table, markdown_table
 from twoway.report.print_figures import KINDS, drawn_figures, map_axes
 from twoway.report.results import Experiment
 from twoway.report.sweep_answer import answer_of, answer_tables

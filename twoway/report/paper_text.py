@@ -1,6 +1,7 @@
 """Tables and captions as LaTeX, and tables as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 _LATEX = str.maketrans(
     {
@@ -59,3 +60,22 @@ def markdown_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
 def _markdown(cell: str) -> str:
     """Write a text so that a cell of Markdown shows it as it is, without HTML."""
     return " ".join(cell.split()).replace("|", r"\|").replace("<", "&lt;")
+
+
+# The first characters of a formula in a spreadsheet.
+_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cells(row: Iterable[Any]) -> list[Any]:
+    """Put an apostrophe before texts that a spreadsheet would compute; keep numbers."""
+    return [f"'{cell}" if _is_formula(cell) else cell for cell in row]
+
+
+def _is_formula(cell: object) -> bool:
+    if not (isinstance(cell, str) and cell.startswith(_STARTS)):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False

@@ -10,8 +10,8 @@ from twoway.contract.statements import in_words
 from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.contract.writing import written_aside
 from twoway.report.claims import Claim, Said
-from twoway.report.csv_cells import cells
 from twoway.report.paper_page import Paper
+from twoway.report.paper_text import cells
 
 _CLAIM_COLUMNS = (
     "claim",

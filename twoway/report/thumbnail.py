@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from capture_analysis.pictures.figure import Figure, FloatArray, Line
-from capture_analysis.pictures.palette import COLOURS
+from capture_analysis.pictures.figure import COLOURS, Figure, FloatArray, Line
 from capture_analysis.pictures.thinning import thin_line
 from markupsafe import Markup
 

@@ -15,7 +15,7 @@ from capture_analysis.pages import page_template
 from capture_analysis.pages.connections_table import ROWS, pack_rows, slowest, summary, sums
 from capture_analysis.pages.headline import headline, limit, percent, value, word
 from capture_analysis.pages.metrics_table import Table, table
-from capture_analysis.pages.provenance import described_file
+from capture_analysis.pages.page_template import described_file
 from capture_analysis.pictures.capture_figures import figures, note
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import Selected

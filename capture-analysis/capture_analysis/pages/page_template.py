@@ -1,15 +1,17 @@
 """Render a page from a template; a failure leaves no file."""
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 
-from capture_analysis.pages import provenance
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.interactive import embed_figures
 
@@ -40,8 +42,8 @@ def write(
     """
     text = compile_template(template, package, filters).render(
         figures=figures,
-        versions=provenance.versions(),
-        written=provenance.time_of_writing(),
+        versions=versions(),
+        written=time_of_writing(),
         figures_kept=(path.parent / "figures").is_dir(),
         **(embed_figures(figures) if figures else {}),
         **context,
@@ -95,3 +97,33 @@ def number(value: float | None) -> str:
     if (float(value).is_integer() or abs(value) >= 1000) and abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+_PACKAGES = ("capture-analysis", "numpy")
+
+
+def described_file(path: Path) -> dict[str, str]:
+    """Describe a file: name, path, size, time of change.
+
+    Raises: OSError if the file is missing.
+    """
+    status = path.stat()
+    changed = datetime.fromtimestamp(status.st_mtime, tz=UTC)
+    return {
+        "name": path.name,
+        "path": str(path),
+        "size": f"{status.st_size:,} bytes",
+        "changed": changed.strftime("%Y-%m-%d %H:%M:%S UTC"),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages used."""
+    return {name: metadata.version(name) for name in _PACKAGES} | {
+        "Python": platform.python_version()
+    }
+
+
+def time_of_writing() -> str:
+    """Return the time of writing, in UTC."""
+    return datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -8,8 +8,8 @@ from typing import Any
 from capture_analysis.pages import page_template
 from capture_analysis.pages.headline import Metrics, percent, value
 from capture_analysis.pages.metrics_table import Table, table
+from capture_analysis.pages.page_template import described_file
 from capture_analysis.pages.pair_headline import pair_headline, pair_verdict
-from capture_analysis.pages.provenance import described_file
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.two_captures.registry import all_from_pair
 

@@ -6,6 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+# Colours that colour-blind readers can tell apart (Okabe and Ito 2008).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00")
+
 FloatArray = NDArray[np.float64]
 OVER_TIME = "time, s"  # the x label of pictures that share a time axis
 _MARGIN = 0.03  # space around what a picture opens on, as a share of its time

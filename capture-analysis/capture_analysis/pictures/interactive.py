@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.figure import COLOURS, Figure, Line
 from capture_analysis.pictures.packed_columns import DIVISORS, PackedColumns
-from capture_analysis.pictures.palette import COLOURS
 
 # Widths of lines, px; colour 0 is wide enough to be seen behind the traces drawn over it.
 _WIDTH = {"dashed": 1.2, "spans": 1.6}

@@ -13,8 +13,7 @@ from cycler import cycler
 from matplotlib.figure import Figure as Canvas
 from matplotlib.font_manager import FontProperties
 
-from capture_analysis.pictures.figure import Figure, Line
-from capture_analysis.pictures.palette import COLOURS
+from capture_analysis.pictures.figure import COLOURS, Figure, Line
 from capture_analysis.pictures.thinning import SMALL, thin_line
 
 _DPI = 160

@@ -10,12 +10,11 @@ from site_pages import ELEMENTS, element_page
 
 from twoway.description.experiment import Profile
 from twoway.links.delay import ChangingDelay
-from twoway.links.direction import Direction
+from twoway.links.direction import Direction, elements, pages
 from twoway.links.element import BeforeQueue, BehindQueue, Elements
 from twoway.links.half_duplex import HalfDuplex
 from twoway.links.impairments import Impairments
 from twoway.links.proof import not_proven
-from twoway.links.registry import elements, pages
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
 

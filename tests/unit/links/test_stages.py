@@ -7,7 +7,7 @@ import pytest
 
 from twoway.description.experiment import Profile
 from twoway.description.rules import profile_problems
-from twoway.links.registry import elements
+from twoway.links.direction import elements
 
 FEATURES: dict[str, dict[str, Any]] = {
     "policer": {"policer": {"rate_mbit": 8, "burst_bytes": 30_000}},

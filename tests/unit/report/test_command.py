@@ -15,7 +15,7 @@ from twoway.commands import reporting
 from twoway.commands.reporting import report_on
 from twoway.errors import TwowayError
 from twoway.report import report
-from twoway.report.csv_cells import cells
+from twoway.report.paper_text import cells
 from twoway.report.report import analyse_run
 
 # Results of the run made by hand.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from capture_analysis.pictures.figure import FloatArray
 
-from twoway.report.export_format import Format
+from twoway.report.exports import Format
 from twoway.report.series import ConnectionSeries, RunSeries
 
 TEST = "rrul_be_nflows"

@@ -3,8 +3,8 @@
 import csv
 import io
 
-from twoway.report.csv_cells import cells
-from twoway.report.export_format import Format
+from twoway.report.exports import Format
+from twoway.report.paper_text import cells
 from twoway.report.series import RunSeries, list_quantities
 
 HEADER = ("connection", "quantity", "unit", "time_s", "value")
