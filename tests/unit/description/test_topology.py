@@ -31,6 +31,16 @@ topos = {"pair": Pair}
 """
 
 
+def _refuse_changed(path: Path, text: str, old: str, new: str, sentence: str) -> None:
+    """Load a topology with one change, which its error must name."""
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(SpecError) as caught:
+        load_topology(path, {})
+    assert str(caught.value).startswith(f"{path}: ")
+    assert sentence in str(caught.value)
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make an empty cache of descriptions."""
@@ -93,11 +103,7 @@ def test_a_topology_that_fails_is_an_error_of_its_file(
 )
 def test_names_and_addresses_are_checked(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     """A node name that no interface can have, and an invalid address, are refused."""
-    path = tmp_path / "pair.py"
-    path.write_text(PAIR.replace(old, new))
-    with pytest.raises(SpecError) as caught:
-        load_topology(path, {})
-    assert sentence in str(caught.value)
+    _refuse_changed(tmp_path / "pair.py", PAIR, old, new, sentence)
 
 
 # Two hosts, each behind a router; a test changes a line.
@@ -196,13 +202,7 @@ def test_what_a_topology_says_in_vain_is_refused(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
     """Settings without effect, and addresses and routes that lead nowhere, are refused."""
-    path = tmp_path / "line.py"
-    assert old in LINE
-    path.write_text(LINE.replace(old, new))
-    with pytest.raises(SpecError) as caught:
-        load_topology(path, {})
-    assert str(caught.value).startswith(f"{path}: ")
-    assert sentence in str(caught.value)
+    _refuse_changed(tmp_path / "line.py", LINE, old, new, sentence)
 
 
 @pytest.mark.slow
@@ -335,13 +335,7 @@ def test_what_switches_cannot_join_is_refused(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
     """Loops of switches, and hosts of other networks or several routers on them, are refused."""
-    path = tmp_path / "switched.py"
-    assert old in SWITCHED
-    path.write_text(SWITCHED.replace(old, new))
-    with pytest.raises(SpecError) as caught:
-        load_topology(path, {})
-    assert str(caught.value).startswith(f"{path}: ")
-    assert sentence in str(caught.value)
+    _refuse_changed(tmp_path / "switched.py", SWITCHED, old, new, sentence)
 
 
 @pytest.mark.slow
