@@ -332,8 +332,10 @@ def test_connection_without_data(tmp_path: Path) -> None:
     assert got["goodput.first"] == 0
     assert got["jain_index"] == 0.5
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
-    names = ("clusters_per_window", "efficiency", "ack_to_data", "retransmitted", "clustering")
-    names += ("cluster_mean", "epoch_losses")
+    names = [
+        *("clusters_per_window", "efficiency", "ack_to_data", "retransmitted", "clustering"),
+        *("cluster_mean", "epoch_losses"),
+    ]
     assert undefined == UNDEFINED | {f"{name}.first" for name in names}
 
 
