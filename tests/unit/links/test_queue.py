@@ -83,6 +83,8 @@ def test_hosts_and_routers_have_trees(tmp_path: Path, node: str) -> None:
         ("sfq limit 60", False),
         ("fq", False),
         ("fq maxrate 2mbit", True),
+        ("red limit 60000 avpkt 1000 bandwidth 8mbit", False),
+        ("prio\nqdisc add parent 2:1 cake bandwidth 2mbit", True),
         ("tbf rate 4mbit burst 3000 limit 90000", True),
         ("prio\nqdisc add parent 2:1 handle 3: pfifo limit 5", False),
         ("prio\nqdisc add parent 2:1 handle 3: netem delay 5ms", True),
