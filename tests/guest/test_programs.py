@@ -441,10 +441,13 @@ def test_both_sides_of_a_failing_pair_are_heard(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
-    """A command that the guest does not find is an error that names its program."""
-    program = {"name": "it", "host": "h1", "command": ["no-such-command"]}
+    """A command that this machine has outside of /usr is an error that names its program."""
+    (tmp_path / "mine").write_text("#!/bin/sh\n")
+    (tmp_path / "mine").chmod(0o755)
+    path = {"PATH": str(tmp_path)}
+    program = {"name": "it", "host": "h1", "command": ["mine"], "environment": path}
     said = _trouble(tmp_path, program)
-    assert said == "in the guest: it: no-such-command: No such file or directory"
+    assert said == "in the guest: it: mine: No such file or directory"
 
 
 def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
