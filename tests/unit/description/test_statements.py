@@ -197,16 +197,17 @@ def test_results_over_an_axis_are_in_the_order_of_its_values(tmp_path: Path) -> 
     assert values == [[[0.5, 0.6], [0.7, 0.7]]] * 2
 
 
-def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bound", ["at_least", "at_most"])
+def test_predictions_are_numbers_of_code(tmp_path: Path, bound: str) -> None:
     """A prediction has its theory's number for each point, as a value or as a bound."""
-    said = [PREDICTED, {"metric": "efficiency.right", "at_least": "theory", "why": "at least"}]
+    said = [PREDICTED, {"metric": "efficiency.right", bound: "theory", "why": "a bound"}]
     path = _swept(tmp_path, theory="kalampoukas", predictions=said)
     found = [load_point(name).predictions for name in point_names(path)]
     values = [row.value for row, _ in found]
     assert [row.theory for row, _ in found] == ["kalampoukas", "kalampoukas"]
     assert None not in values
     assert values[0] != values[1]
-    assert [bound.at_least for _, bound in found] == values  # both windows are equal
+    assert [getattr(row, bound) for _, row in found] == values  # both windows are equal
 
 
 def test_a_contradiction_is_of_the_points_that_it_names(tmp_path: Path) -> None:
