@@ -16,8 +16,16 @@ from mininet.topo import Topo
 class DtmBus(Topo):
     """h1, h2 - n1, n2 - n3, n4 - h3, h4, routed."""
 
-    queues = {"one": [("n1", "n3")], "two": [("n2", "n4")], "back": [("n3", "n1"), ("n4", "n2")]}
-    delays = {"one": [("n3", "h3")], "two": [("n4", "h4")], "back": [("n1", "h1"), ("n2", "h2")]}
+    queues = {
+        "one": [("n1", "n3")],
+        "two": [("n2", "n4")],
+        "back": [("n3", "n1"), ("n4", "n2")],
+    }
+    delays = {
+        "one": [("n3", "h3")],
+        "two": [("n4", "h4")],
+        "back": [("n1", "h1"), ("n2", "h2")],
+    }
 
     def build(self) -> None:
         """Add the nodes and the links."""

@@ -47,7 +47,10 @@ class DtmTwoFlows(Topo):
         "return": [("r5", "r4")],
     }
     # All of the path's delay lies at its ends, where it can neither fill nor thin out a queue.
-    delays = {"channel": [("r5", "h3"), ("r5", "h4")], "return": [("r1", "h1"), ("r2", "h2")]}
+    delays = {
+        "channel": [("r5", "h3"), ("r5", "h4")],
+        "return": [("r1", "h1"), ("r2", "h2")],
+    }
 
     def build(self) -> None:
         """Add the nodes and the links."""
