@@ -45,7 +45,8 @@ def demand(error: ErrorDetails) -> str:
         return "must be text in quotes"
     if error["type"] in ("dict_type", "model_type"):
         return "must be fields with values"
-    return re.sub(r"^\w+ should ", "must ", error["msg"].removeprefix("Value error, "))
+    said = error["msg"].removeprefix("Value error, ").partition(", unable to parse ")[0]
+    return re.sub(r"^\w+ should ", "must ", said)
 
 
 # Names become file names, metric names and command arguments.

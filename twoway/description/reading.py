@@ -403,7 +403,11 @@ def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[
     for detail in details:
         parts = (show_text(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))
         found.setdefault(".".join(parts), []).append(detail)
-    return [f"{where}{_complaint(group, model)}" for where, group in found.items()]
+    return [
+        f"{where}{_complaint(group, model)}"
+        for where, group in found.items()
+        if group[0]["type"] != "list_type" or not any(e.startswith(f"{where}.") for e in found)
+    ]
 
 
 def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:

@@ -43,6 +43,7 @@ def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
     assert len(of_axis) == 1
     assert "must be true or false or a valid integer or a valid number or a" in of_axis[0]
     assert "[" not in of_axis[0].partition(", got")[0]
+    assert "must be a valid list" not in said  # the form that was not chosen
 
 
 def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:

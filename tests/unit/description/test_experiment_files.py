@@ -153,7 +153,7 @@ def test_references_are_told_with_the_shape(tmp_path: Path) -> None:
     flow = {"name": "f", "from": "h1", "to": "h9", "congestion": "reno"}
     found = _problems(tmp_path, duration_s="long", flows=[flow], profile="none")
     assert found == [
-        "duration_s: must be a valid number, unable to parse string as a number, got 'long'",
+        "duration_s: must be a valid number, got 'long'",
         'flows.0.to: no host "h9"; the topology has h1, h2',
         "profile: tc-profiles/none.yml: no such profile",
     ]
