@@ -45,7 +45,7 @@ def _curve(experiment: Experiment, name: str) -> Figure:
     _values(experiment.results, name)
     found = measured_curves(experiment, [name])
     if not found:
-        raise UsageError(f"--figure: {name:.80}: a curve needs a second point", "try cdf: or box:")
+        raise UsageError(f"{name:.80}: a curve needs a second point", "try cdf: or box:")
     return replace(found[0], id=_id(experiment.id, name))
 
 
@@ -77,6 +77,7 @@ def _distribution(experiment: Experiment, name: str) -> Figure:
         lines.append(Line(point, np.concatenate((x[:1], x)), share, "steps", colour + 1))
     of = "samples over time" if of_series else "flows and seeds"
     caption = f"The share of {of} whose {name} is at most the value on the x axis."
+    caption += _left_out(experiment, name)
     title, x_label = f"Distribution of {name}", with_unit(name.partition(".")[0], unit)
     return Figure(_id("cdf", name), title, caption, x_label, f"share of {of}", lines)
 
@@ -99,6 +100,7 @@ def _boxes(experiment: Experiment, name: str) -> Figure:
         x, y = np.concatenate(strokes, axis=1) if strokes else np.empty((2, 0))
         lines.append(Line(group or name, x, y, "line", number + 1))
     caption = f"Quartiles of {name} over flows and seeds; whiskers reach its least and its most."
+    caption += _left_out(experiment, name)
     title, y_label = f"{name} against {axis}", with_unit(name.partition(".")[0], unit)
     names = tuple(places)
     x_label = axis_label(experiment, axis)
@@ -185,6 +187,14 @@ def _values(runs: Sequence[Result], name: str) -> tuple[str, FloatArray]:
             f"there are {', '.join(families)}",
         )
     return found[0].unit, np.array([each.value for each in found if each.value is not None], float)
+
+
+def _left_out(experiment: Experiment, name: str) -> str:
+    """Write how many values a figure lacks, such as times of transfers that did not end."""
+    every = experiment.results
+    found = [run.metrics.metrics[each].value for run in every for each in _matching(run, name)]
+    gone = found.count(None)
+    return f" Left out: {gone} of {len(found)} values, which are undefined." if gone else ""
 
 
 def _series(run: Result, name: str) -> tuple[str, FloatArray, FloatArray]:

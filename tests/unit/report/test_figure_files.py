@@ -65,6 +65,8 @@ def test_kinds_of_figures(tmp_path: Path) -> None:
         swept(tmp_path), ["cdf:efficiency.*", "box:efficiency.first", "map:efficiency.first"]
     )
     line = next(each for each in cdf.lines if each.name == "window 8, acks delayed")
+    assert cdf.caption.endswith(" Left out: 2 of 12 values, which are undefined.")
+    assert box.caption.endswith(" Left out: 1 of 6 values, which are undefined.")
     assert (line.x.tolist(), line.y.tolist()) == ([8.8, 8.8, 8.8], [0, 0.5, 1])
     assert {figure.x_label for figure in (box, cells)} == {"window, packets"}
     assert (box.x_names, [each.name for each in box.lines]) == (
