@@ -146,3 +146,6 @@ def test_draws_in_two_groups_are_noticed() -> None:
     shares = spread([0.19, 0.22, 0.75, 0.26, 0.18, 0.14, 0.26, 0.59, 0.72, 0.27])
     assert shares
     assert list(shares.groups) == pytest.approx([0.217, 0.687], abs=0.001)
+    eight = spread([0.13, 0.17, 0.17, 0.19, 0.22, 0.25, 0.53, 0.56])
+    assert eight
+    assert len(eight.groups) == 2
