@@ -5,7 +5,7 @@ are counted, and the smaller count is taken. Data may be sent into a queue faste
 empties, and ACKs that waited may acknowledge at one instant data that took longer to arrive. Both
 cannot happen over a window that is long compared with the round trips and with the delay that
 queues add. An ACK that follows the filling of a hole acknowledges data that had arrived long
-before: it is left out.
+before: it is left out. So are bytes that the capture lacks: when they arrived is unknown.
 """
 
 from dataclasses import replace
@@ -56,6 +56,8 @@ class Delivered:
             if len(view):
                 size = view[column]
                 self._all[which].add(view.directions, view.sum(size))
+                if view is block.acks and block.tracked.unseen_bytes.any():
+                    size = size - view["unseen_bytes"]
                 # An ACK of data that was sent again has no round trip.
                 counted = view["rtt_ns"] >= 0 if view is block.acks else np.True_
                 self._take(which, view, size * counted, block.facts)

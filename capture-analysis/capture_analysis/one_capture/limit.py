@@ -18,6 +18,8 @@ from capture_analysis.one_capture.trouble import Numbers, short, troubles
 
 # A link is full at this share of its rate.
 FULL = 0.9
+# A capture that lacks more of the data than this shows no cause.
+LACKS = 0.25
 CANNOT_TELL = "cannot tell"
 # A cause that holds for more of the time than this is the longest, whatever else is unknown.
 MOST_OF_IT = 0.5
@@ -96,7 +98,8 @@ def limit_of(values: Numbers) -> Limit:
     afar = any(_number(values, name) is not None for name in CAUSES_AFAR)
     waits = CAUSES_AFAR if afar else CAUSES
     found = (
-        _idle(values)
+        _lacks_data(values)
+        or _idle(values)
         or _full_link(values)
         or _standing_queue(values, waits)
         or _longest_wait(values, waits)
@@ -123,6 +126,19 @@ def queueing(values: Numbers) -> str:
     if max(_number(values, "rtt_growth") or 0.0, _stands(values)) < MOST_OF_IT:
         return ""
     return f"The queue adds {short(median - shortest)} ms: {trips}"
+
+
+def _lacks_data(values: Numbers) -> Limit | None:
+    """Tell whether the capture lacks too much of the data that were acknowledged.
+
+    Data that are captured behind their ACK, by several threads, are late and not missing.
+    """
+    names = "unseen", "late_segments", "segments"
+    unseen, late, sent = (_number(values, name) or 0.0 for name in names)
+    if unseen - late / max(sent, 1) < LACKS:
+        return None
+    text = f"It cannot be told: the capture lacks {_percent(unseen)} of the data."
+    return Limit(CANNOT_TELL, None, text)
 
 
 def _idle(values: Numbers) -> Limit | None:

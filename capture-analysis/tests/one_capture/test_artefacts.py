@@ -86,6 +86,20 @@ def test_holes_are_counted_and_named() -> None:
     assert said.startswith(f"{lost} bytes are acknowledged that the capture lacks, at 20 places")
 
 
+def test_bytes_that_the_capture_lacks_are_not_delivered_at_once() -> None:
+    """If a capture stops for a while, the ACK behind the gap raises no rate: the link's holds."""
+    link = Link(1e7, 5_000_000, 5_000_000, buffer_bytes=60_000)
+    transfer = Connection(segments=1500, window=200, avoids=True, sacks=True, announced=400)
+    capture = Simulation((link, Link(1e7)), [transfer], "near").run().captured()
+    rows = np.arange(len(capture.whole))
+    kept = np.delete(rows, np.arange(200) + len(rows) // 2)
+    capture.whole = capture.whole.where(kept)
+    found = values(measure(capture), 0)
+    assert found.unseen_bytes > 100_000
+    assert found.delivered_peak < 10.05
+    assert found.bottleneck_rate == pytest.approx(10, rel=0.01)
+
+
 def test_fragments_are_the_reason_of_holes(monkeypatch: pytest.MonkeyPatch) -> None:
     """If IP packets were fragmented, the warning of missing bytes names the fragments."""
     capture = capture_of(arriving())

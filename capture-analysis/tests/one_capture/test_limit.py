@@ -24,6 +24,16 @@ WAITS: dict[str, Any] = {
 }
 
 
+def test_a_capture_without_much_of_the_data_shows_no_cause() -> None:
+    """If a quarter of the data or more is missing, no cause is named, and the sentence says why."""
+    assert limit_of(WAITS | {"data_time": 20.0, "unseen": 0.2}).cause != CANNOT_TELL
+    late = {"unseen": 0.5, "late_segments": 500, "segments": 1000}
+    assert limit_of(WAITS | {"data_time": 20.0} | late).cause != CANNOT_TELL
+    found = limit_of(WAITS | {"data_time": 20.0, "unseen": 0.5})
+    assert found.cause == CANNOT_TELL
+    assert found.sentence.startswith("It cannot be told: the capture lacks 50 % of the data")
+
+
 def test_pauses_limit_nothing() -> None:
     """Pauses are a part of their own: the cause's share is of the remaining time."""
     found = limit_of(WAITS)
