@@ -1,7 +1,9 @@
 """`make bench OF=captures`: the speed of capture-analysis and its peers, on one processor.
 
 Every round measures every figure once, so that a drift of the machine affects all alike. The result
-is the median of the rounds and its ratio to a walk over the records in C and to tcptrace.
+is the median of the rounds and its ratio to a walk over the records in C and to tcptrace. Speed
+depends on the number and the length of connections: of the first of CAPTURES all figures are
+measured, of the others those that read a capture once. --packets or --flows chooses one capture.
 
     bench_captures.py [--packets 2000000] [--flows 24] [--rounds 5] [--only WORD] [--memory 10e9]
 """
@@ -26,6 +28,9 @@ from processes import ProgramFailedError, run
 HERE = Path(__file__).parent
 GENERATOR = HERE.parents[1] / "capture-analysis/tests/support/traffic_generator.py"
 OURS = [sys.executable, "-m", "capture_analysis.cli"]
+# Packets and connections: of 83,000 packets each, of 2,000, and of 50, as on a server. Half of the
+# connections are seen at their sender.
+CAPTURES = ((2_000_000, 24), (3_000_000, 1_500), (1_000_000, 20_000))
 RECORD_BYTES = 102  # a packet of the generated capture, on average
 
 
@@ -35,13 +40,14 @@ class Scene:
 
     Attributes:
         near, far: the files.
-        packets: number of packets in each file.
+        packets, connections: their number in each file.
         folder: folder for output files.
     """
 
     near: Path
     far: Path
     packets: int
+    connections: int
     folder: Path
 
 
@@ -83,10 +89,13 @@ def export(scene: Scene) -> float:
     return scene.packets / run([*OURS, "export", scene.near, scene.folder / "a.parquet"]).seconds
 
 
-SPEEDS: dict[str, Figure] = {
-    "file to columns": columns,
+ONCE: dict[str, Figure] = {
     "flows, start-up included": flows,
     "metrics, start-up included": metrics,
+}
+SPEEDS: dict[str, Figure] = {
+    "file to columns": columns,
+    **ONCE,
     "match, start-up included": match,
     "export to Parquet, start-up included": export,
 }
@@ -124,8 +133,8 @@ COMMANDS: dict[str, Callable[[Scene], list[str | Path]]] = {
 def main() -> int:
     """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--packets", type=int, default=2_000_000)
-    parser.add_argument("--flows", type=int, default=24, help="connections; half send from near")
+    parser.add_argument("--packets", type=int)
+    parser.add_argument("--flows", type=int, help="connections; half send from near")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="figures whose names contain this")
     parser.add_argument(
@@ -135,24 +144,39 @@ def main() -> int:
         "--folder", type=Path, help="folder for captures, with room; they are deleted afterwards"
     )
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="capture-bench-", dir=asked.folder) as folder:
-        if asked.memory:
-            return _memory(Path(folder), asked.memory, asked.flows, asked.only)
-        return _speeds(_scene(Path(folder), asked.packets, asked.flows), asked.rounds, asked.only)
+    packets, connections = asked.packets or CAPTURES[0][0], asked.flows or CAPTURES[0][1]
+    sizes = [(packets, connections)] if asked.packets or asked.flows else CAPTURES
+    status = 0
+    for number, size in enumerate(sizes):
+        with tempfile.TemporaryDirectory(prefix="capture-bench-", dir=asked.folder) as folder:
+            if asked.memory:
+                return _memory(Path(folder), asked.memory, connections, asked.only)
+            status |= _speeds(
+                _scene(Path(folder), *size), asked.rounds, asked.only, once=number > 0
+            )
+    return status
 
 
-def _speeds(scene: Scene, rounds: int, only: str) -> int:
-    """Measure our figures and the peers' in turns, and print their medians."""
+def _speeds(scene: Scene, rounds: int, only: str, *, once: bool) -> int:
+    """Measure our figures and the peers' in turns, and print their medians.
+
+    Args:
+        scene: the captures.
+        rounds: how often.
+        only: a part of the names of our figures.
+        once: True for the figures that read one capture once, and two peers.
+    """
     packets = scene.packets
-    known = peers.build(scene.folder, packets)
+    known = peers.build(scene.folder, packets)[: 2 if once else None]
     figures: dict[str, Figure] = {
         each.name: lambda scene, each=each: each.packets_per_second(scene.near)  # type: ignore[misc]
         for each in known
     }
-    ours = {name: figure for name, figure in SPEEDS.items() if only in name}
+    ours = {name: figure for name, figure in (ONCE if once else SPEEDS).items() if only in name}
     figures |= ours
     size = scene.near.stat().st_size / 1e6
-    print(f"{machine()}\n{packets} packets, {size:.0f} MB, medians of {rounds}, one processor\n")
+    what = f"{packets} packets, {scene.connections} connections, {size:.0f} MB"
+    print(f"{machine()}\n{what}, medians of {rounds}, one processor\n")
     if (load := os.getloadavg()[0]) > 1.5:
         print(f"NOTE: others use this machine (load {load:.1f}): only ratios are meaningful\n")
     found: dict[str, list[float]] = {name: [] for name in figures}
@@ -164,7 +188,7 @@ def _speeds(scene: Scene, rounds: int, only: str) -> int:
                 print(f"LEFT OUT: {name}: {error}", flush=True)
                 del found[name]
     _table({name: statistics.median(values) for name, values in found.items()})
-    if only in "report":
+    if only in "report" and not once:
         try:
             report(scene)
         except ProgramFailedError as error:
@@ -208,7 +232,7 @@ def _scene(folder: Path, packets: int, connections: int) -> Scene:
     near, far = folder / "near.pcap", folder / "far.pcap"
     words = ["--packets", packets, "--flows", connections, near, far]
     subprocess.run([sys.executable, GENERATOR, *map(str, words)], check=True)
-    return Scene(near, far, packets, folder)
+    return Scene(near, far, packets, connections, folder)
 
 
 if __name__ == "__main__":
