@@ -191,11 +191,13 @@ class TransferLimits(FromOne):
         if not sum(spent):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
+        scale, (unseen, _) = missing_scale(direction, facts), tally.unseen.value_of(direction)
         return {
             LIMITED_APPLICATION: missing_pace(direction, tally, facts) or shares[APPLICATION],
             LIMITED_RECOVERY: shares[RECOVERY],
-            LIMITED_RECEIVE_WINDOW: missing_scale(direction, facts) or shares[RECEIVER],
-            LIMITED_CONGESTION_WINDOW: shares[CONGESTION],
+            LIMITED_RECEIVE_WINDOW: scale or shares[RECEIVER],
+            # If ACKs are missing, too, the least scale that allows the data is too large.
+            LIMITED_CONGESTION_WINDOW: (unseen and scale) or shares[CONGESTION],
             LIMITED_ACK_COMPRESSION: (
                 NO_STAMPS if np.isnan(facts.tick_ns[direction]) else shares[ACKS]
             ),

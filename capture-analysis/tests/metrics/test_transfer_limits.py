@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from capture_analysis.flow_table import Seen
 from capture_analysis.metrics import transfer_limits
+from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture import single
+from capture_analysis.one_capture.limit import limit_of
 from capture_analysis.one_capture.single import measure
 from capture_analysis.tracking import Kind, Tracker
 from measured_captures import ColumnCapture, values
@@ -36,6 +38,19 @@ def two_way(tick_ns: int = 1000, loss: float = 0) -> Simulation:
 def limits(capture: ColumnCapture) -> SimpleNamespace:
     """Return the shares of time of the transfer's data, by cause."""
     return values(measure(capture), 0)
+
+
+def test_missed_acks_make_the_least_scale_too_large() -> None:
+    """Without a SYN and with holes a full window may be either one: no cause is named."""
+    links = Link(1e8, 5_000_000, 5_000_000), Link(1e8, 5_000_000, 5_000_000)
+    transfer = Connection(segments=800, window=12, announced=12)
+    capture = Simulation(links, [transfer], "near").run().captured()
+    capture.flows.rows["seen"] &= ~np.uint8(Seen.SYN)  # of the data's sender
+    missed = np.arange(5, len(capture.whole), 10)
+    capture.whole = capture.whole.where(np.delete(np.arange(len(capture.whole)), missed))
+    found = values(measure(capture), 0)
+    assert found.limited_congestion_window == found.limited_receive_window == NO_SCALE_SEEN
+    assert limit_of(vars(found)).cause == "cannot tell"
 
 
 def test_congestion_window() -> None:
