@@ -36,7 +36,9 @@
  * - RS.lost counts the packets marked lost in the round of losses. That begins with the first loss
  *   and ends after a round trip; the draft's begins when the acknowledged packet was sent.
  * - No call when a packet is marked lost. Losses are handled with the ACK that revealed them, as
- *   one packet of the draft that holds all of them; those of a timeout with the next ACK.
+ *   one packet of the draft that holds all of them; those of a timeout with the next ACK. Whether
+ *   the flow was limited by its application is then what the acknowledged packet remembers.
+ * - An ACK without a valid rate sample leaves the model as it is, min_rtt and rounds included.
  * - No count of the ranges that were lost. Startup ends after six ACKs that revealed losses.
  * - State for undo is saved when recovery begins, and not again in its later rounds: the stack
  *   takes a recovery for spurious as a whole.
@@ -52,6 +54,15 @@
  * - inflight_longterm does not bound Drain: the draft's table says that it does, its code that not.
  * - A delayed ACK does not replace a min_rtt that has expired.
  * - Volumes are packets, not bytes.
+ * - Drain lasts for three rounds, as the draft's text has it; its code waits for a fourth.
+ *
+ * What the draft has otherwise, to little effect:
+ *
+ * - A cycle without a rate sample does not advance the filter of max_bw: two slots are kept.
+ * - ProbeRTT goes back to the cwnd before it; the draft to an older one, if that was larger.
+ * - After a pause extra_acked's count is 0, too, not only its interval new.
+ * - In UP the growth of inflight_longterm follows cwnd at each ACK, not at the round's start.
+ * - Without SACK Startup ends with the round of the loss, not at once.
  *
  * Bandwidth, min_rtt and gains are in INET_DIAG_BBRINFO: ss -ti prints them.
  */

@@ -36,6 +36,9 @@
  *   half of the window before that remains.
  * - A classic queue that marks is not detected. The draft leaves that to the implementer. Then
  *   others get too little: therefore the control needs CAP_NET_ADMIN, as dctcp does.
+ * - A round trip of alpha and of cuts is srtt on the clock; the draft waits for a packet's ACK.
+ * - Packets are counted, not bytes: what is marked, acknowledged and in the window.
+ * - The pace is doubled to the end of slow start, not to half of ssthresh.
  * - Rates are of payload, by which the stack paces: the draft's MTU would be w / srtt and 3 % more.
  * - No window below two packets.
  *
