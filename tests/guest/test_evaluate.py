@@ -43,6 +43,8 @@ def test_a_bad_request_costs_its_own_run_only() -> None:
     for kind, (_, words) in BAD.items():
         assert answers[kind]["error"]["kind"] == kind, answers[kind]
         assert words in answers[kind]["error"]["message"]
+    hint = answers["run"]["error"]["hint"]
+    assert hint == "see log/console.txt; `twoway run` keeps the folder"
     assert answers[7]["sound"]
     assert answers[7]["metrics"]["goodput.one"]["value"] > 0.5
 
@@ -123,6 +125,6 @@ def test_the_scripts_of_the_guide_search(script: str, made: str, tmp_path: Path)
         [sys.executable, script, "0"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     guide = (ROOT / "docs/guides/machines.md").read_text("utf-8")
-    rows = [line.partition(f", {made}")[0] for line in done.stdout.splitlines()]
+    rows = [line.partition(f", {made}")[0] for line in done.stdout.splitlines() if made in line]
     assert len(rows) >= 2
     assert all(f"\n{row}, {made}" in guide for row in rows)

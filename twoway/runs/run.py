@@ -94,7 +94,7 @@ def run_experiment(
         manifest.write(running / MANIFEST)
         (running / LOCK).unlink()
     except BaseException as error:
-        told = _ended_early(running, error)
+        told = _ended_early(running, error, scratch=scratch)
         if told is error:
             raise
         raise told from error
@@ -271,7 +271,7 @@ def _remove_if_dead(left: Path) -> None:
         remove_folder(left)
 
 
-def _ended_early(running: Path, error: BaseException) -> BaseException:
+def _ended_early(running: Path, error: BaseException, *, scratch: bool = False) -> BaseException:
     """Keep a failed run as .partial; remove it if the disk is full or nothing was run.
 
     Returns: the error to raise.
@@ -285,10 +285,11 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
     (running / LOCK).unlink(missing_ok=True)
     kept = _name_folder(running, running.name.removeprefix(".running-") + ".partial")
     chown_like_parent(kept)
+    place = "`twoway run` keeps the folder" if scratch else f"kept in {kept}"
     if isinstance(error, OSError):
-        return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")
+        return RunError(f"{error.strerror}: {error.filename}", place)
     if isinstance(error, RunError):
-        return RunError(str(error), f"{error.hint}; kept in {kept}".lstrip("; "))
+        return RunError(str(error), f"{error.hint}; {place}".lstrip("; "))
     return error
 
 
