@@ -488,6 +488,8 @@ def test_a_longer_queue_decides_until_the_loss(tmp_path: Path) -> None:
     assert begin < analysis.run.seconds(lost_ns) <= end < begin + 0.002
     assert found["decides"]
     assert found["sentences"][1].startswith(f"queue_packets 11 decides until {begin:.4f} s: ")
+    trace = f"twoway trace small.yml --from {max(0, begin - 0.02):.3f} --to {end + 0.02:.3f}"
+    assert f"its packets: {trace} --results {tmp_path / 'results'}" in done.stderr
 
 
 def test_runs_that_differ_in_more_than_one_parameter_are_refused(tmp_path: Path) -> None:
@@ -580,7 +582,7 @@ def test_a_known_cause_is_found_again(
         words = ["sh", "-c", line.removeprefix("$ ")]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-    assert {*shown[number][1].splitlines()} <= {*done.stderr.splitlines()}
+    assert {*shown[number][1].splitlines()} <= {*done.stdout.splitlines()}
 
 
 @pytest.mark.long

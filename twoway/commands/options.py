@@ -269,8 +269,8 @@ def _refuse_others(folder: Path) -> None:
         )
 
 
-def run_again(args: argparse.Namespace, name: str) -> str:
-    """Write the command that runs a point with this command line's options."""
+def run_again(args: argparse.Namespace, name: str, *words: str, command: str = "run") -> str:
+    """Write a command on a point, with further words and this command line's options."""
     usual = {"results": results(), "backend": "uml", "kernel": None}
     given = {option: getattr(args, option, value) for option, value in usual.items()}
     options = [
@@ -279,7 +279,7 @@ def run_again(args: argparse.Namespace, name: str) -> str:
         if value != usual[option]
         for word in (f"--{option}", str(value))
     ]
-    return shlex.join(["twoway", "run", name, *options])
+    return shlex.join(["twoway", command, name, *words, *options])
 
 
 def complain(text: str, hint: str = "") -> None:

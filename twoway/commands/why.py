@@ -13,6 +13,7 @@ from twoway.commands.options import (
     WORKERS,
     add_options,
     at_least_one,
+    run_again,
     seconds,
     shorten_path,
 )
@@ -108,7 +109,8 @@ def _turning(args: argparse.Namespace, folder: Path, point: "Point", backend: "B
         print(*align_columns(rows), *answer.sentences, sep="\n")
     if answer.decides:
         begin, end = max(0, answer.step[0] - _AROUND_S), answer.step[1] + _AROUND_S
-        name = args.run or point.id
-        say(f"its packets: twoway trace {name} --from {begin:.3f} --to {end:.3f}", markup=False)
+        interval = ("--from", f"{begin:.3f}", "--to", f"{end:.3f}")
+        words = run_again(args, args.run or point.id, *interval, command="trace")
+        say(f"its packets: {words}", markup=False)
     say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
     return 0
