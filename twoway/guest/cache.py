@@ -110,14 +110,22 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     if choice in FETCHED:
         steps.begin(f"{choice} kernel: fetch its source")
         call([str(VM / "fetch-source"), *FETCHED[choice]])
-    if isinstance(choice, Patched):
-        build_guest(steps, choice.base)
     source, flavour = kernel_source(choice), flavour_of(choice)
     if source.path is None:
+        if found := find_guest(choice):
+            return found
+        if choice != "guest":
+            raise BuildError(
+                f"the kernel {choice} cannot be built: the guest in {source.builds} is ready-made, "
+                "without its source",
+                "a checkout builds it: `make setup`, and then this command",
+            )
         raise BuildError(
             f"the guest in {source.builds} does not belong to this twoway, or is incomplete",
             "deploy again; of packages or wheels, install twoway and twoway-guest of one version",
         )
+    if isinstance(choice, Patched):
+        build_guest(steps, choice.base)
     with build_lock(flavour):
         _remove_broken(choice)
         kernel = cache() / "kernel" / kernel_key(source, flavour)

@@ -135,7 +135,7 @@ class History:
                 recipe = recipe_of(self._flavour(Path(scratch)))
             except UsageError as error:  # the tree is too old, or no kernel
                 reason = str(error).removeprefix(f"{scratch}: ")
-                raise BuildError(f"{commit[:12]}: {reason}") from error
+                raise BuildError(f"{commit[:12]}: {reason}", error.hint) from error
             settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}
             self.git("read-tree", commit, settings=settings)
             for patch in patches_for(recipe.patches, Path(scratch)):

@@ -244,8 +244,10 @@ def call(
         cwd: its working directory.
         on_line: called after each line of its output.
 
-    Raises: BuildError with the end of the output if the program fails.
+    Raises: BuildError with the end of the output if the program fails, or if it is missing.
     """
+    if not shutil.which(argv[0]):
+        raise BuildError(f"{argv[0]} is not installed", "in a checkout `make setup` installs it")
     tail: list[str] = []
     environment = {**os.environ, **_REPRODUCIBLE}
     environment.pop("MAKEFLAGS", None)  # twoway itself may run under make

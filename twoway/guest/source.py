@@ -203,7 +203,9 @@ def version_of(tree: Path, oldest: tuple[int, int] = _OLDEST_KERNEL) -> tuple[in
     except OSError as error:
         raise UsageError(f"{tree}: not a kernel tree: {error.strerror}") from error
     fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
-    version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
+    if len(fields) < 2:
+        raise UsageError(f"{tree}: not a kernel tree: its Makefile has no version of a kernel")
+    version = (int(fields["VERSION"]), int(fields["PATCHLEVEL"]))
     if version < oldest:
         raise UsageError(
             f"{tree}: kernel {version[0]}.{version[1]}; {oldest[0]}.{oldest[1]} is the oldest "

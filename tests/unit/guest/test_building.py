@@ -14,11 +14,11 @@ from support.running import ROOT
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
-from twoway.guest import cache
-from twoway.guest.kernel import BuildError, Recipe, check_config, unpack
+from twoway.guest import cache, source
+from twoway.guest.kernel import BuildError, Recipe, call, check_config, unpack
 from twoway.guest.patched import begin_with, build_patched, messages_of
 from twoway.guest.seals import contents
-from twoway.guest.source import KernelSource
+from twoway.guest.source import Flavour, KernelSource, version_of
 from twoway.paths import VM
 from twoway.progress import Steps
 
@@ -42,6 +42,33 @@ def test_a_build_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("it is still running")
+
+
+def test_a_program_that_a_build_lacks() -> None:
+    """A program of a build that is not installed is named."""
+    with pytest.raises(BuildError, match="no-such-make is not installed"):
+        call(["no-such-make"])
+
+
+def test_a_folder_that_is_no_source(tmp_path: Path) -> None:
+    """A folder whose Makefile names no version of a kernel is no source of one."""
+    (tmp_path / "Makefile").write_text("all:\n")
+    with pytest.raises(UsageError, match="not a kernel tree: its Makefile has no version"):
+        version_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"), [("wide", "the kernel wide cannot be built"), ("guest", "does not belong")]
+)
+def test_a_guest_without_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: Flavour, said: str
+) -> None:
+    """A guest that was installed ready-made cannot become another kernel."""
+    monkeypatch.delenv("KERNEL_SRC", raising=False)
+    monkeypatch.setattr(source, "PACKAGED", tmp_path)
+    (tmp_path / "deployed.json").write_text('{"source": "linux-source-6.12.tar.xz 1"}')
+    with pytest.raises(BuildError, match=said):
+        cache.build_guest(Steps(), choice)
 
 
 def test_a_source_that_changes_during_a_build(
