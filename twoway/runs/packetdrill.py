@@ -143,6 +143,8 @@ def find_trials(places: Sequence[Path], variants: Sequence[str]) -> Iterator[Tri
 
 def _refuse_no_script(script: Path) -> None:
     """Raise UsageError if a file cannot be a script."""
+    if not script.is_file():
+        raise UsageError(f"{script}: no script of packetdrill: it is no file")
     try:
         with script.open("rb") as file:
             content = file.read(_SCRIPT_BYTES + 1)
@@ -152,6 +154,8 @@ def _refuse_no_script(script: Path) -> None:
         raise UsageError(f"{script}: no script of packetdrill: {why}") from error
     if len(content) > _SCRIPT_BYTES or b"\0" in content or not content.strip():
         raise UsageError(f"{script}: no script of packetdrill: it is empty, too large, or not text")
+    if b"\r\n" in content:
+        raise UsageError(f"{script}: no script of packetdrill: its lines end with CR and LF")
 
 
 def find_binary(named: Path | None) -> Path:
@@ -163,6 +167,8 @@ def find_binary(named: Path | None) -> Path:
     hint = "build it from github.com/google/packetdrill: gtests/net/packetdrill, ./configure; make"
     if found is None:
         raise UsageError("packetdrill is not on PATH, and --packetdrill names none", hint)
+    if Path(found).exists() and not Path(found).is_file():
+        raise UsageError(f"{found}: packetdrill cannot be read: it is no file", hint)
     try:
         content = Path(found).read_bytes()
     except OSError as error:

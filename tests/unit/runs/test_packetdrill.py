@@ -1,5 +1,6 @@
 """Scripts of packetdrill, and its binary: found, refused and reported."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def test_a_name_says_for_which_addresses_a_script_is(tmp_path: Path) -> None:
         (b"a\0", "it is empty, too large, or not text"),
         (b" \n", "it is empty, too large, or not text"),
         (b"0" * (1 << 20) + b"0", "it is empty, too large, or not text"),
+        (b"0 socket\r\n", "its lines end with CR and LF"),
     ],
 )
 def test_a_file_that_is_no_script_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
@@ -45,6 +47,15 @@ def test_a_file_that_is_no_script_is_refused(tmp_path: Path, content: bytes, sai
     script.write_bytes(content)
     with pytest.raises(UsageError, match=f"{script}: no script of packetdrill: {said}"):
         list(find_trials([script], ["ipv4"]))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """A pipe or a device is no script and no binary, and twoway waits for none."""
+    os.mkfifo(tmp_path / "a.pkt")
+    with pytest.raises(UsageError, match=r"a\.pkt: no script of packetdrill: it is no file"):
+        list(find_trials([tmp_path], ["ipv4"]))
+    with pytest.raises(UsageError, match="/dev/zero: packetdrill cannot be read: it is no file"):
+        find_binary(Path("/dev/zero"))
 
 
 @pytest.mark.parametrize(
