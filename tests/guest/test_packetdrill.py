@@ -99,14 +99,35 @@ def test_a_cell_of_the_atlas_is_that_of_any_list(guest: Guest) -> None:
 
 
 def test_selftests_are_those_of_the_kernels_source(guest: Guest, tmp_path: Path) -> None:
-    """A collection without scripts is refused; another's scripts run with the same options."""
-    done = twoway("selftests", "net/tcp_ao", "--results", tmp_path)
-    assert done.returncode == 2
-    assert "net/tcp_ao: no scripts of packetdrill in " in done.stderr
-    assert "there are net/netfilter/packetdrill, net/packetdrill" in done.stderr
-    done = twoway("selftests", "net/packetdrill", "--packetdrill", tmp_path, "--results", tmp_path)
-    assert done.returncode == 2
-    assert f"{tmp_path}: packetdrill cannot be read" in done.stderr
+    """A folder without tests is refused, and so are options that its tests do not have."""
+    for words, said in (
+        (["net/tcp_ap"], 'did you mean "net/tcp_ao"?'),
+        (["net/packetdrill", "--packetdrill", tmp_path], f"{tmp_path}: packetdrill cannot be read"),
+        (["net/packetdrill:a.pkt"], "a.pkt: no test of net/packetdrill"),
+        (["net/mptcp", "--variant", "ipv4"], "net/mptcp: it has no scripts of packetdrill"),
+    ):
+        done = twoway("selftests", *words, "--results", tmp_path)
+        assert done.returncode == 2
+        assert said in done.stderr
+    assert guest
+
+
+@pytest.mark.parametrize(
+    ("kernel", "test", "ended"),
+    [
+        ("wide", "net:tcp_fastopen_backup_key.sh", ""),  # over IPv4 and IPv6
+        ("wide", "net/tcp_ao:connect_ipv6", ""),
+        ("guest", "net/tcp_ao:connect_ipv6", "Tests require TCP-AO support (CONFIG_TCP_AO)"),
+    ],
+)
+def test_a_program_of_the_selftests_runs(
+    guest: Guest, tmp_path: Path, kernel: str, test: str, ended: str
+) -> None:
+    """A test of Fast Open and one of TCP-AO pass, or say which option the kernel lacks."""
+    done = twoway("selftests", test, "--kernel", kernel, "--results", tmp_path)
+    assert done.returncode == 0, done.stdout
+    skipped = f" # SKIP {ended}" if ended else ""
+    assert f"\nok 1 {test.replace(':', ' ')}{skipped}\n" in done.stdout
     assert guest
 
 

@@ -121,6 +121,7 @@ def command(
     *,
     runner: Sequence[str] = RUNNER,
     virtual_time: bool = True,
+    ipv6: bool = False,
     readable: Mapping[str, Path] = MappingProxyType({}),
 ) -> list[str]:
     """Build the command that boots the guest on its folder.
@@ -130,12 +131,15 @@ def command(
         home: the guest's folder, as furnish() made it.
         runner: the program that the guest runs instead of carrying out the plan.
         virtual_time: False boots with the host's clock, for interactive use and benchmarks.
+        ipv6: True gives each interface of a new namespace an IPv6 address.
         readable: more files and folders of the host that the guest may read, by their paths in the
             sandbox.
     """
     plan = read_plan(home)
     kernel = f"{_KERNEL} mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
-    kernel += f" {_IN_CONTAINER if refusal() else _IN_SANDBOX} umid={_UMID} ipv6.disable_ipv6=1"
+    kernel += f" {_IN_CONTAINER if refusal() else _IN_SANDBOX} umid={_UMID}"
+    if not ipv6:
+        kernel += " ipv6.disable_ipv6=1"
     if guest.flavour == "sanitized":
         kernel += " panic_on_warn=1"
     if guest.has_seccomp:
@@ -179,6 +183,7 @@ def run(
     *,
     runner: Sequence[str] = RUNNER,
     virtual_time: bool = True,
+    ipv6: bool = False,
     readable: Mapping[str, Path] = MappingProxyType({}),
     stall_s: float = STALL_S,
 ) -> None:
@@ -190,6 +195,7 @@ def run(
         on_progress: called about ten times a second while virtual time moves.
         runner: as for command().
         virtual_time: as for command().
+        ipv6: as for command().
         readable: as for command().
         stall_s: wall time without a report of progress after which the guest counts as stuck.
 
@@ -198,7 +204,9 @@ def run(
     """
     home = furnish(folder, ("uml",))
     with own_core() as pinned:
-        boot = command(guest, home, runner=runner, virtual_time=virtual_time, readable=readable)
+        boot = command(
+            guest, home, runner=runner, virtual_time=virtual_time, ipv6=ipv6, readable=readable
+        )
         live(
             [*pinned, *boot],
             folder,

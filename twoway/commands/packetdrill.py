@@ -6,7 +6,7 @@ import os
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import quoteattr
 
 from twoway.commands.options import KERNEL, NEW_RUNS, add_options, at_least_one, results_folder
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from twoway.runs.packetdrill import Trial, Verdict
+    from twoway.runs.selftests import Selftest
 
 HELP = "scripts of packetdrill, each in a guest of its own, in virtual time"
 _TOLERANCE = re.compile(r"(\d+)(us|ms)")
@@ -100,30 +101,53 @@ def run(args: argparse.Namespace) -> int:
 
     trials = list(find_trials(args.places, args.variant or list(VARIANTS)))
     binary, guest = find_binary(args.packetdrill), built_guest(kernel_named(args.kernel or "wide"))
-    kept = results_folder(args) / "packetdrill"
     limits = (f"--tolerance_usecs={args.tolerance}", f"--tolerance_percent={args.percent}")
     task = partial(run_trial, guest=guest, binary=binary, tolerance=limits)
     about = (
         f"kernel {guest.release} ({guest.key}), packetdrill {sha256(binary)[:12]}, "
         f"tolerance {args.tolerance} us, or {args.percent:g} % of the gap before an event"
     )
+    return report(args, "packetdrill", about, trials, task)
+
+
+def report(
+    args: argparse.Namespace,
+    kind: str,
+    about: str,
+    trials: "Sequence[Trial | Selftest]",
+    task: "Callable[[Any], Verdict]",
+) -> int:
+    """Run trials and report each as KTAP, and all of them as files; return the exit code.
+
+    Args:
+        args: the command's.
+        kind: the name of the folder for what failures leave.
+        about: what all of them have in common.
+        trials: the trials.
+        task: returns a trial's verdict; called in other processes.
+    """
+    kept = results_folder(args) / kind
     print(f"KTAP version 1\n# {about}\n1..{len(trials)}", flush=True)
     verdicts = []
     for number, verdict in enumerate(_run_all(trials, task, args.workers), 1):
         verdicts.append(verdict)
         _print(number, verdict, kept)
-    failed = sum(bool(each.problem) for each in verdicts)
-    print(f"# pass {len(verdicts) - failed}, fail {failed}")
+    failed, skipped = (
+        sum(bool(each) for each in found)
+        for found in zip(*((each.problem, each.skipped) for each in verdicts), strict=True)
+    )
+    passed = f"pass {len(verdicts) - failed - skipped}, fail {failed}"
+    print(f"# {passed}, skip {skipped}" if skipped else f"# {passed}")
     if args.json:
         rows = [each.document() for each in verdicts]
         args.json.write_text(json.dumps({"about": about, "scripts": rows}, indent=1) + "\n")
     if args.junit:
-        args.junit.write_text("\n".join(_junit(verdicts, failed)) + "\n")
+        args.junit.write_text("\n".join(_junit(kind, verdicts, failed)) + "\n")
     return 1 if failed else 0
 
 
 def _run_all(
-    trials: "Sequence[Trial]", task: "Callable[[Trial], Verdict]", count: int
+    trials: "Sequence[Trial | Selftest]", task: "Callable[[Any], Verdict]", count: int
 ) -> "Iterator[Verdict]":
     """Yield the verdicts in the order of the trials."""
     from twoway.progress import Steps
@@ -141,22 +165,30 @@ def _run_all(
 
 def _print(number: int, verdict: "Verdict", kept: Path) -> None:
     """Print a verdict's lines, and keep what a failure left."""
+    for line in verdict.checks:
+        print(f"# {line}")
     if verdict.problem:
+        where = f"line {verdict.line}: " if verdict.line else ""
+        print(f"# {where}{verdict.problem}")
         files = kept / verdict.name.replace("/", ",").replace(" ", ".")
         kept.mkdir(parents=True, exist_ok=True)
-        for suffix, content in ((".pcap", verdict.capture), (".txt", verdict.said.encode())):
-            files.with_name(files.name + suffix).write_bytes(content)
-        where = f"line {verdict.line}: " if verdict.line else ""
-        print(f"# {where}{verdict.problem}\n# packets: {files}.pcap")
-    print(f"{'not ' if verdict.problem else ''}ok {number} {verdict.name}", flush=True)
+        left = (("packets", ".pcap", verdict.capture), ("output", ".txt", verdict.said.encode()))
+        for what, suffix, content in left:
+            if content:
+                files.with_name(files.name + suffix).write_bytes(content)
+                print(f"# {what}: {files}{suffix}")
+    skipped = f" # SKIP {verdict.skipped}" if verdict.skipped else ""
+    print(f"{'not ' if verdict.problem else ''}ok {number} {verdict.name}{skipped}", flush=True)
 
 
-def _junit(verdicts: "Sequence[Verdict]", failed: int) -> "Iterator[str]":
-    yield f'<testsuite name="packetdrill" tests="{len(verdicts)}" failures="{failed}">'
+def _junit(kind: str, verdicts: "Sequence[Verdict]", failed: int) -> "Iterator[str]":
+    yield f'<testsuite name="{kind}" tests="{len(verdicts)}" failures="{failed}">'
     for each in verdicts:
         script, _, variant = each.name.rpartition(" ")
         case = f"<testcase classname={quoteattr(script)} name={quoteattr(variant)}"
         where = f"line {each.line}: " if each.line else ""
-        failure = f"<failure message={quoteattr(f'{where}{each.problem}')}/>"
-        yield f"{case}>{failure}</testcase>" if each.problem else f"{case}/>"
+        ended = f"<failure message={quoteattr(f'{where}{each.problem}')}/>" if each.problem else ""
+        if each.skipped:
+            ended = f"<skipped message={quoteattr(each.skipped)}/>"
+        yield f"{case}>{ended}</testcase>" if ended else f"{case}/>"
     yield "</testsuite>"

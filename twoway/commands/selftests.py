@@ -1,38 +1,52 @@
-"""The subcommand that runs the kernel's own scripts of packetdrill."""
+"""The subcommand that runs the kernel's own selftests."""
 
 import argparse
-from pathlib import Path
+from functools import partial
 
 from twoway.commands import packetdrill
 from twoway.errors import UsageError
 from twoway.messages import suggest
 
-HELP = "the scripts of packetdrill in a kernel's own source, on that kernel"
+HELP = "the selftests of the network in a kernel's own source, on that kernel, in virtual time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `selftests` to its parser."""
     parser.add_argument(
-        "collection", help="a folder below tools/testing/selftests, such as net/packetdrill"
+        "collection",
+        metavar="COLLECTION[:TEST]",
+        help="a folder below tools/testing/selftests, such as net/packetdrill or net/mptcp",
     )
     packetdrill.add_options_of_scripts(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find the scripts in the source of a kernel, and run them on it."""
+    """Find the tests in the source of a kernel, and run them on it."""
     from twoway.guest.cache import built_guest
+    from twoway.guest.selftests import build_selftests, collections_in, selftests_of
     from twoway.guest.source import kernel_named
+    from twoway.progress import Steps
+    from twoway.runs.selftests import Selftest, run_selftest
 
     guest = built_guest(kernel_named(args.kernel or "wide"))
-    tests = guest.kernel.parent.parent / "source/tools/testing/selftests"
-    known = sorted({str(each.parent.relative_to(tests)) for each in tests.rglob("*.pkt")})
-    if args.collection not in known:
+    tests, known = selftests_of(guest), collections_in(selftests_of(guest))
+    collection, _, only = args.collection.partition(":")
+    if collection not in known:
+        network = [each for each in known if each.startswith("net")]
         raise UsageError(
-            f"{args.collection:.80}: no scripts of packetdrill in {tests}"
-            f"{suggest(args.collection, known)}",
-            f"there are {', '.join(known)}; tests of other kinds are not run"
-            if known
-            else "the guest's source is not there, or too old to have scripts of packetdrill",
+            f"{collection:.80}: no selftests in {tests}{suggest(collection, known)}",
+            f"there are {', '.join(network)}" if network else "the guest's source is not there",
         )
-    args.places = [Path(tests / args.collection)]
-    return packetdrill.run(args)
+    scripts = sorted(each.name for each in (tests / collection).glob("*.pkt"))
+    if scripts:
+        if only and only not in scripts:
+            raise UsageError(f"{only:.80}: no test of {collection}{suggest(only, scripts)}")
+        args.places = [tests / collection / only]
+        return packetdrill.run(args)
+    if args.packetdrill or args.variant:
+        raise UsageError(f"{collection}: it has no scripts of packetdrill for these options")
+    with Steps() as steps:
+        names = build_selftests(guest, collection, only, steps)
+    found = [Selftest(tests, collection, name) for name in names]
+    about = f"kernel {guest.release} ({guest.key})"
+    return packetdrill.report(args, "selftests", about, found, partial(run_selftest, guest=guest))

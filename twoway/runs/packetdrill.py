@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from twoway.backends import uml
-from twoway.backends.sandbox import CHECKOUT, GUEST_FOLDER
+from twoway.backends.sandbox import CHECKOUT, GUEST_FOLDER, STALL_S
 from twoway.contract.files import read_run_file, read_whole
 from twoway.contract.plan import PLAN, Plan
 from twoway.errors import RunError, TwowayError, UsageError
@@ -93,8 +93,10 @@ class Verdict:
         name: the trial's name.
         problem: a sentence on why it failed; empty if it passed.
         line: number of the script's line that failed, if packetdrill names one.
-        said: the last lines that packetdrill wrote on standard error.
+        said: the last lines that packetdrill wrote on standard error; all of a selftest's output.
         capture: the packets of its TUN, of one that failed.
+        skipped: the reason why a selftest did not run to its end; empty if it did.
+        checks: a selftest's lines on parts of it that failed or were skipped.
     """
 
     name: str
@@ -102,6 +104,8 @@ class Verdict:
     line: int | None = None
     said: str = ""
     capture: bytes = b""
+    skipped: str = ""
+    checks: tuple[str, ...] = ()
 
     @cached_property
     def times_s(self) -> tuple[float, float] | None:
@@ -113,6 +117,8 @@ class Verdict:
         """Return what JSON has of it."""
         expected_s, seen_s = self.times_s or (None, None)
         passed = {"name": self.name, "pass": not self.problem}
+        if self.skipped:
+            return passed | {"skipped": self.skipped}
         if not self.problem:
             return passed
         failed = {"problem": self.problem, "line": self.line}
@@ -212,18 +218,51 @@ def attempt_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[
     """
     with TemporaryDirectory(prefix="twoway-packetdrill-") as scratch:
         folder = Path(scratch)
-        Plan(memory_mib=_MEMORY_MIB).write(folder / PLAN)
         arguments = ["--send_omit_free", *VARIANTS[trial.variant], *tolerance, trial.script.name]
         home = folder / GUEST_FOLDER
         asked = {"command": [_BINARY, *arguments], "folder": str(Path(*_HERE)), "limit_s": LIMIT_S}
         try:
             _copy_files(trial.script, trial.root, home)
-            (home / "request.json").write_text(json.dumps(asked))
-            readable = {_BINARY: binary}
-            uml.run(guest, folder, lambda _: None, runner=_RUNNER, readable=readable)
+            run_alone(guest, folder, asked, {_BINARY: binary})
             return _verdict(trial, folder)
         except (RunError, OSError, ValueError, KeyError, TypeError) as error:
             raise RunError(f"the guest failed: {error}") from error
+
+
+def run_alone(
+    guest: Guest,
+    folder: Path,
+    asked: Mapping[str, Any],
+    readable: Mapping[str, Path],
+    *,
+    ipv6: bool = False,
+    stall_s: float = STALL_S,
+) -> None:
+    """Run a command in a guest that has nothing else to do.
+
+    Args:
+        guest: the guest that is booted.
+        folder: a folder, which gets what the guest leaves (vm/guest/packetdrill.py).
+        asked: the command, its folder, and its time limit.
+        readable: files and folders of the host, by their paths in the guest.
+        ipv6: as for uml.command().
+        stall_s: wall time that it may take; the guest reports no progress meanwhile.
+
+    Raises: RunError if the guest fails.
+    """
+    Plan(memory_mib=_MEMORY_MIB).write(folder / PLAN)
+    home = folder / GUEST_FOLDER
+    home.mkdir(exist_ok=True)
+    (home / "request.json").write_text(json.dumps(asked))
+    uml.run(
+        guest,
+        folder,
+        lambda _: None,
+        runner=_RUNNER,
+        ipv6=ipv6,
+        readable=readable,
+        stall_s=stall_s,
+    )
 
 
 def _copy_files(script: Path, root: Path, home: Path) -> None:
@@ -276,6 +315,11 @@ def _verdict(trial: Trial, folder: Path) -> Verdict:
     else:
         last = said.rpartition("\n")[2][:200] or "no word on standard error"
         problem = f"exit status {ended['status']}: {last}"
-    problem = "".join(c if c.isprintable() else "?" for c in problem)
+    problem = printable(problem)
     capture = read_whole(folder, "tun.pcap", _CAPTURE_BYTES)
     return Verdict(trial.name, problem, int(place[1]) if place else None, said, capture)
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal would obey in words that a guest wrote."""
+    return "".join(c if c.isprintable() else "?" for c in text)
