@@ -89,7 +89,7 @@ static int64_t shift_of(const struct ca_facts *facts, size_t direction, const st
 
 static int64_t told_edge(const struct ca_waits *kept, int64_t shift)
 {
-	return kept->told_acked + (kept->told_window << shift);
+	return kept->told_acked + kept->told_window * ((int64_t)1 << shift);
 }
 
 static int64_t in_flight(const struct ca_waits *kept)
