@@ -64,17 +64,21 @@ FileName = Annotated[str, Field(pattern=f"^{_PART}$")]
 FilePath = Annotated[str, Field(pattern=f"^{_PART}(/{_PART}){{0,9}}$")]
 
 
-def read_json(content: str | bytes) -> Any:
+def read_json(content: str | bytes, *, unique_keys: bool = False) -> Any:
     """Read untrusted JSON.
 
-    Raises: ValueError with a phrase if the text is not JSON, is nested too deep, or has a key
-        twice, a number that 64 bits do not hold or half of a character.
+    Args:
+        content: the text.
+        unique_keys: whether a key that an object has twice is an error. tc prints such objects.
+
+    Raises: ValueError with a phrase if the text is not JSON, is nested too deep, or has a number
+        that 64 bits do not hold or half of a character.
     """
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content))
     try:
         found = json.loads(
             text,
-            object_pairs_hook=_object,
+            object_pairs_hook=_object if unique_keys else None,
             parse_int=_whole,
             parse_float=_fraction,
             parse_constant=_refuse,

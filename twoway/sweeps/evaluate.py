@@ -170,7 +170,7 @@ def _put(answers: "SimpleQueue[Any]", job: Job, future: Any) -> None:
 def _id_of(line: str) -> Any:
     """Return a request's id, if it has one."""
     try:
-        found = read_json(line)
+        found = read_json(line, unique_keys=True)
     except ValueError:
         return None
     return found.get("id") if isinstance(found, dict) else None

@@ -232,7 +232,8 @@ def test_names_of_files(tmp_path: Path, place: str) -> None:
 def test_what_python_cannot_take(content: str, phrase: str) -> None:
     """JSON that is nested too deep, or has too large a number or a key twice, is refused."""
     with pytest.raises(ValueError, match=phrase):
-        read_json(content)
+        read_json(content, unique_keys=True)
+    assert read_json('{"throttled": 1, "throttled": 2}') == {"throttled": 2}
     assert read_json(f"[{2**64 - 1}, {-(2**63)}, 1e15]") == [2**64 - 1, -(2**63), 1e15]
 
 
