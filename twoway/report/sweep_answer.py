@@ -254,8 +254,9 @@ def _doubts(
     """List points whose draws fall in two groups, and those with undefined metrics."""
     every = [run for runs in points for run in runs]
     nowhere = [name for name in units if spread(_values(every, name)) is None]
+    all_runs = "the run" if len(every) == 1 else f"all {len(every)} runs"
     for name in nowhere:
-        yield f"{name} is undefined in all {len(every)} runs{_reason(every, name)}."
+        yield f"{name} is undefined in {all_runs}{_reason(every, name)}."
     for runs in points:
         where = ", ".join(f"{axis} {label(runs[0].point[axis])}" for axis in axes) or "all seeds"
         for name, unit in units.items():
