@@ -244,7 +244,7 @@ def _set(document: dict[str, Any], path: str, value: Value) -> None:
     *parents, last = [*above.split("."), "sysctls", sysctl] if mark else path.split(".")
     place: Any = document
     for depth, step in enumerate(parents):
-        listed = isinstance(place, list)
+        listed = isinstance(place, list) and all(isinstance(each, dict) for each in place)
         if listed:  # by name; by number where there is none, as of interventions
             place = {str(each.get("name", n)): each for n, each in enumerate(place)}
         if not isinstance(place, dict):

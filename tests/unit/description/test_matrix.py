@@ -116,6 +116,13 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
             'matrix.x.set.0: interventions.1.drop.from_s: no "1"; there are: 0',
         ),
         (
+            {
+                "matrix": {"x": {"set": ["programs.it.command.0.x"], "to": [2]}},
+                "programs": [{"name": "it", "host": "h1", "command": ["true"]}],
+            },
+            "matrix.x.set.0: programs.it.command.0.x: leads to no field",
+        ),
+        (
             {"matrix": {"x": {"set": ["stack.mtu"], "to": [2000, 3000]}}},
             'matrix.x.set.0: stack.mtu: unknown field; did you mean "mtu_bytes"?',
         ),
