@@ -132,10 +132,8 @@ def report(
     for number, verdict in enumerate(_run_all(trials, task, args.workers), 1):
         verdicts.append(verdict)
         _print(number, verdict, kept)
-    failed, skipped = (
-        sum(bool(each) for each in found)
-        for found in zip(*((each.problem, each.skipped) for each in verdicts), strict=True)
-    )
+    failed = sum(bool(each.problem) for each in verdicts)
+    skipped = sum(bool(each.skipped) for each in verdicts)
     passed = f"pass {len(verdicts) - failed - skipped}, fail {failed}"
     print(f"# {passed}, skip {skipped}" if skipped else f"# {passed}")
     if args.json:

@@ -20,7 +20,7 @@ def selftests_of(guest: Guest) -> Path:
 def collections_in(tests: Path) -> list[str]:
     """List the folders with selftests: those with a Makefile for them, or with scripts."""
     found = [*tests.rglob("*.pkt")]
-    found += (each for each in tests.rglob("Makefile") if "lib.mk" in each.read_text())
+    found += (each for each in tests.glob("*/**/Makefile") if "lib.mk" in each.read_text())
     return sorted({str(each.parent.relative_to(tests)) for each in found})
 
 
@@ -34,7 +34,8 @@ def build_selftests(guest: Guest, collection: str, only: str, steps: Steps) -> l
         steps: shows progress.
 
     Returns: the names of its tests.
-    Raises: BuildError if the headers cannot be made; UsageError without such a test.
+    Raises: BuildError if the headers cannot be made, or the Makefile fails; UsageError without
+        such a test, or any.
     """
     built = guest.kernel.parent.parent
     folder, headers = selftests_of(guest) / collection, built / "uapi"
@@ -46,6 +47,8 @@ def build_selftests(guest: Guest, collection: str, only: str, steps: Steps) -> l
             call(["make", "-C", f"{built}/source", f"O={place}", "ARCH=x86", "headers"])
             place.rename(headers)
         names = _names(make)
+        if not names:
+            raise UsageError(f"{collection}: its Makefile has no test")
         if only and only not in names:
             raise UsageError(f"{only:.80}: no test of {collection}{suggest(only, names)}")
         targets = _programs_of(folder, only) if only else ["all"]
@@ -63,8 +66,10 @@ def _names(make: list[str]) -> list[str]:
     """List the tests that a Makefile of selftests names."""
     environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
     words = [*make, "-s", "emit_tests"]
-    said = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
-    return [line.partition(":")[2] for line in said.splitlines() if ":" in line]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{' '.join(words)}: failed\n{done.stderr.strip()}")
+    return [line.partition(":")[2] for line in done.stdout.splitlines() if ":" in line]
 
 
 def _programs_of(folder: Path, test: str) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from twoway.errors import UsageError
 from twoway.guest.cache import Guest
+from twoway.guest.kernel import BuildError
 from twoway.guest.selftests import build_selftests, collections_in, selftests_of
 from twoway.progress import Steps
 
@@ -28,6 +29,7 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     folder.mkdir(parents=True)
     (tmp_path / "uapi").mkdir()
     (selftests_of(made) / "lib.mk").touch()
+    (selftests_of(made) / "Makefile").write_text("all:\n\tcp lib.mk there\n")
     (folder / "Makefile").write_text(MAKEFILE)
     (folder / "run.sh").write_text("#!/bin/sh\n./far; ./three-of-them\n")
     for name, text in (("one", "int main(void) {}"), ("two", "int"), ("far", "int main(void) {}")):
@@ -54,6 +56,22 @@ def test_a_test_alone_compiles_what_it_names(guest: Guest, test: str, compiled: 
         assert build_selftests(guest, "net/a", test, Steps()) == [test]
     folder = selftests_of(guest) / "net/a"
     assert [name for name in ("one", "two", "far") if (folder / name).is_file()] == [compiled]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        (MAKEFILE.replace("run.sh one two", ""), UsageError, "^net/a: its Makefile has no test$"),
+        ("include ../../lib.mk\n", BuildError, "emit_tests: failed\nmake: .*'emit_tests'"),
+    ],
+)
+def test_a_makefile_without_tests(
+    guest: Guest, text: str, error: type[Exception], said: str
+) -> None:
+    """A collection whose Makefile lists no test, or fails, is an error of one sentence."""
+    (selftests_of(guest) / "net/a/Makefile").write_text(text)
+    with pytest.raises(error, match=said):
+        build_selftests(guest, "net/a", "", Steps())
 
 
 def test_a_test_that_is_not_there(guest: Guest) -> None:
