@@ -438,11 +438,9 @@ def read_asked(given: Sequence[str]) -> tuple[list[str], dict[str, Derived]]:
     names, derived = [], dict[str, Derived]()
     for each in given:
         name, equals, formula = (part.strip() for part in each.partition("="))
-        if equals and name in names:
+        if name in derived or (equals and name in names):
             raise ExpressionError(f"{name:.80}: given twice")
         names.append(name)
-        if name in derived:
-            raise ExpressionError(f"{name:.80}: given twice")
         if equals:
             try:
                 derived |= _NAMED.validate_python({name: formula})

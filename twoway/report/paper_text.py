@@ -1,4 +1,4 @@
-"""Tables and captions as LaTeX, and tables as Markdown."""
+"""Tables and captions as LaTeX, and tables as Markdown and CSV."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -9,12 +9,12 @@ import numpy as np
 
 # The probability with which an interval holds the true value.
 CONFIDENCE = 0.95
-# Draws fall in two groups if the best split leaves less than a part of their variance within the
-# groups: the larger of the first number, and of the second minus 1 over their number, for of many
-# draws a split takes less by chance. Of 20,000 samples each of 8 to 30 draws this was so in at most
-# 0.5 % from a normal distribution, 1.8 % from a uniform and 2.3 % from an exponential one; of 30
-# draws from two normal distributions eight deviations apart in 98 %. The second number was chosen
-# after looking at a user's ten draws, which the first alone did not split.
+# Draws fall in two groups if the best split leaves less than this part of their variance within the
+# groups: the larger of the first number and of the second minus 1 over the number of draws, as a
+# split of many draws takes less by chance. Of 20,000 samples each of 8 to 30 draws this was so in
+# at most 0.5 % from a normal distribution, 1.8 % from a uniform and 2.3 % from an exponential one;
+# of 30 draws from two normal distributions eight deviations apart in 98 %. The second number was
+# chosen after looking at a user's ten draws, which the first alone did not split.
 _WITHIN = (0.05, 0.16)
 _LEAST_DRAWS, _LEAST_GROUP = 8, 2
 
