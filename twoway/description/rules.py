@@ -187,11 +187,12 @@ def _sysctl_problems(experiment: Experiment) -> list[str]:
         given.append((f"hosts.{host}.stack.sysctls", own, of_host))
     for name, router in experiment.routers.items():
         given.append((f"routers.{name}.sysctls", router.sysctls, router.sysctls))
-    for n, change in enumerate(experiment.interventions):
-        if change.set:
-            new = change.set.sysctls
-            of_host = {**experiment.stack_of(change.set.host).sysctls, **new}
-            given.append((f"interventions.{n}.set.sysctls", new, of_host))
+    changes = [(each.set, n) for n, each in enumerate(experiment.interventions) if each.set]
+    held: dict[str, dict[str, int | str]] = {}
+    for change, n in sorted(changes, key=lambda each: each[0].at_s):
+        before = held.get(change.host, experiment.stack_of(change.host).sysctls)
+        held[change.host] = {**before, **change.sysctls}
+        given.append((f"interventions.{n}.set.sysctls", change.sysctls, held[change.host]))
     return [problem for each in given for problem in sysctl_problems(*each)]
 
 

@@ -107,8 +107,11 @@ def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
 def test_a_sysctl_bounds_another(tmp_path: Path) -> None:
     """tcp_reordering may exceed 300 where tcp_max_reordering, which the guest sets first, does."""
     document = {**SMALL, "stack": {"sysctls": REORDERING}}
-    change = {"host": "h1", "at_s": 0.5, "sysctls": {"net.ipv4.tcp_reordering": 900}}
-    path = write_experiment(tmp_path, {**document, "interventions": [{"set": change}]})
+    later = [
+        {"set": {"host": "h1", "at_s": at_s, "sysctls": {f"net.ipv4.tcp_{name}": value}}}
+        for at_s, name, value in ((0.6, "reordering", 1900), (0.5, "max_reordering", 2000))
+    ]
+    path = write_experiment(tmp_path, {**document, "interventions": later})
     assert problems_of(str(path)) == []
     plan = build_plan(load_point(str(path)))
     steps = {step.node: step.sysctls for step in plan.setup if isinstance(step, SetSysctls)}
