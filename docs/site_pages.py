@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape
 from itertools import groupby
@@ -14,6 +14,7 @@ from capture_analysis.pages.page_template import number
 
 from twoway.links.direction import pages
 from twoway.report.card import Card, Line, card_cells, printed_cells
+from twoway.report.paper_text import markdown_table
 from twoway.report.papers_tables import read_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,13 +89,8 @@ def _measured() -> dict[str, list[tuple[str, str, float]]]:
 def card_tables(suite: str) -> str:
     """Show a suite's kept card, and what is in print beside its numbers."""
     card = Card.read(ROOT / f"docs/results/score/{suite}.json")
-    return "\n\n".join(_table(rows) for rows in (card_cells(card), printed_cells(card)) if rows)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Format titles and rows as Markdown: a page breaks long cells, so that the table fits."""
-    titles, *lines = (f"| {' | '.join(map(escape, row))} |" for row in rows)
-    return "\n".join([titles, f"|{'---|' * len(rows[0])}", *lines])
+    tables = (card_cells(card), 2), (printed_cells(card), 6)
+    return "\n".join(markdown_table(rows, left) for rows, left in tables if rows)
 
 
 def format_numbers(card: Card, at: str, was: str = "cubic") -> str:
