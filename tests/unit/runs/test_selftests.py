@@ -40,11 +40,12 @@ def test_a_verdict_has_the_kernels_own_words(
     assert len(verdict.checks) == out.count("not ok") + out.count("# SKIP")
 
 
-def test_a_collection_sets_the_time_of_its_tests(tmp_path: Path) -> None:
-    """The time of a test is that of the file `settings` beside it."""
+@pytest.mark.parametrize(("told", "limit_s"), [("timeout=1800", 1800), ("timeout=0", 3600)])
+def test_a_collection_sets_the_time_of_its_tests(tmp_path: Path, told: str, limit_s: int) -> None:
+    """The time of a test is that of the file `settings` beside it, an hour if that has no limit."""
     (tmp_path / "net/a").mkdir(parents=True)
-    (tmp_path / "net/a/settings").write_text("timeout=1800\n")
-    assert Selftest(tmp_path, "net/a", "b").limit_s == 1800
+    (tmp_path / "net/a/settings").write_text(f"{told}\n")
+    assert Selftest(tmp_path, "net/a", "b").limit_s == limit_s
 
 
 @pytest.mark.parametrize(
