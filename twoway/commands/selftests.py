@@ -43,8 +43,11 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"{only:.80}: no test of {collection}{suggest(only, scripts)}")
         args.places = [tests / collection / only]
         return packetdrill.run(args)
-    if args.packetdrill or args.variant:
-        raise UsageError(f"{collection}: it has no scripts of packetdrill for these options")
+    usual = argparse.ArgumentParser()
+    packetdrill.add_options_of_scripts(usual)
+    of_scripts = ("packetdrill", "variant", "tolerance", "percent")
+    if given := [f"--{n}" for n in of_scripts if getattr(args, n) != usual.get_default(n)]:
+        raise UsageError(f"{collection}: has no scripts of packetdrill for {', '.join(given)}")
     with Steps() as steps:
         names = build_selftests(guest, collection, only, steps)
     found = [Selftest(tests, collection, name) for name in names]
