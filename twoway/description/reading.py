@@ -406,7 +406,8 @@ def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[
     return [
         f"{where}{_complaint(group, model)}"
         for where, group in found.items()
-        if group[0]["type"] != "list_type" or not any(e.startswith(f"{where}.") for e in found)
+        if group[0]["type"] not in ("list_type", "dict_type")
+        or not any(each.startswith(f"{where}.") for each in found)
     ]
 
 

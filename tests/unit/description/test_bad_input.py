@@ -44,6 +44,9 @@ def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
     assert "must be true or false or a valid integer or a valid number or a" in of_axis[0]
     assert "[" not in of_axis[0].partition(", got")[0]
     assert "must be a valid list" not in said  # the form that was not chosen
+    said = _vet(tmp_path, matrix={"loss": {**axis, "to": [[[1]]]}})
+    assert "matrix.loss.to: must be fields with values" not in said  # nor here
+    assert "matrix.loss.to.0: must be " in said
 
 
 def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
