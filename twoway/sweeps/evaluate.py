@@ -170,7 +170,7 @@ def _put(answers: "SimpleQueue[Any]", job: Job, future: Any) -> None:
 def _id_of(line: str) -> Any:
     """Return a request's id, if it has one."""
     try:
-        found = read_json(line, unique_keys=True)
+        found = read_json(line)
     except ValueError:
         return None
     return found.get("id") if isinstance(found, dict) else None
@@ -246,7 +246,7 @@ def _read(job: Job) -> Evaluation:
     if len(job.line) > _LONGEST_LINE:
         raise SpecError([f"{job.name}: more than {_LONGEST_LINE} characters"])
     try:
-        fields = read_json(job.line)
+        fields = read_json(job.line, unique_keys=True)
     except ValueError as error:
         raise SpecError([f"{job.name}: not JSON: {error}"]) from error
     if not isinstance(fields, dict):

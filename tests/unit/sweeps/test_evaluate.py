@@ -46,6 +46,14 @@ def test_a_wrong_request_gets_a_sentence(words: str) -> None:
     assert answer["id"] == ("mine" if isinstance(asked, dict) else None)
 
 
+def test_a_request_has_each_key_once() -> None:
+    """A request with a key twice is answered, with its id, before anything runs."""
+    line = f'{{"id": "mine", "environment": "{ROW}", "seed": 1, "seed": 2}}'
+    answer = _answered(Job("line 1", line, Uml(guest=None), 60))  # type: ignore[arg-type]
+    assert answer["error"]["message"] == "line 1: not JSON: a key twice: seed"
+    assert answer["id"] == "mine"
+
+
 def test_a_closed_input_is_refused() -> None:
     """A command without stdin says so, with exit code 2."""
     command = f"{sys.executable} -m twoway.cli evaluate <&-"
