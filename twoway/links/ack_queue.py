@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from twoway.links.element import Link, QueueByWord
+from twoway.links.shaper import INSIDE
 
 # TCP packets below 128 bytes: a pure ACK has 40 bytes (IPv6: 60), and at most 40 of options.
 _ARE_ACKS = (
@@ -58,7 +59,7 @@ class AckQueue(QueueByWord):
 
     def _lines(self, dev: str, link: Link) -> Iterator[str]:
         kind, classes = _BANDS[self.word]
-        yield f"qdisc add dev {dev} parent 1:1 handle 2: {kind}"
+        yield f"qdisc add dev {dev} {INSIDE} {kind}"
         for number in classes:
             yield f"class add dev {dev} parent 2: classid 2:{number} drr"
         for place, words in self.limited(link):

@@ -7,15 +7,13 @@ from twoway.contract.network import ETHERNET_BYTES
 from twoway.links.element import Link, QueueByWord, Setting
 from twoway.links.interface import Interface
 from twoway.links.queue_limit import QueueLimit
-from twoway.links.shaper import Shaper, options
+from twoway.links.shaper import INSIDE, Shaper, options
 
 # AQMs with an option that makes them mark, and AQMs that always mark.
 _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
 _ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
 # AQMs that mark above a threshold.
 _HAVE_THRESHOLD = ("codel", "fq_codel")
-# tc's words for the place of a queue inside a shaper.
-_PLACE = "parent 1:1 handle 2:"
 # The packet size that red assumes.
 _AVERAGE_BYTES = 1500
 
@@ -91,13 +89,13 @@ class ActiveQueue(QueueByWord):
 
     def put_inside(self, dev: str, link: Link) -> tuple[str, ...]:
         """Build the qdisc, which a shaper asks for packets."""
-        return (f"qdisc add dev {dev} {_PLACE} {self._managed(link)}",)
+        return (f"qdisc add dev {dev} {INSIDE} {self._managed(link)}",)
 
     def limited(self, link: Link) -> tuple[tuple[str, str], ...]:
         """List the qdisc, unless queue_packets is not its limit, or Linux cannot change it."""
         if self.word == "sfq" or not self._has_limit(link):
             return ()
-        return ((_PLACE, self._managed(link)),)
+        return ((INSIDE, self._managed(link)),)
 
     @property
     def why_no_limit(self) -> str:

@@ -6,10 +6,8 @@ from pydantic import BeforeValidator, Field
 
 from twoway.links.element import Link, ManagedQueue, Setting
 from twoway.links.queue_limit import QueueLimit
+from twoway.links.shaper import INSIDE
 from twoway.links.tc_words import TcWords, in_words
-
-# tc's words for its place inside a shaper.
-_PLACE = "parent 1:1 handle 2:"
 
 
 class TcQueue(TcWords, ManagedQueue):
@@ -58,10 +56,10 @@ class TcQueue(TcWords, ManagedQueue):
         """Build the tree, which a shaper asks for packets, with the limit of a schedule."""
         changes = link.elements.contains(QueueLimit)
         tree = self.change_limit(link.queue_packets)[0] if changes else self
-        return (f"qdisc add dev {dev} {_PLACE} {tree.first}", *tree.tree(dev))
+        return (f"qdisc add dev {dev} {INSIDE} {tree.first}", *tree.tree(dev))
 
     def limited(self, link: Link) -> tuple[tuple[str, str], ...]:
         """List the qdisc with a limit of packets, if it is the only one."""
         changes = self.change_limit(link.queue_packets)[1]
         only = changes if len(changes) == 1 else []
-        return tuple((place or _PLACE, words) for place, words in only)
+        return tuple((place or INSIDE, words) for place, words in only)

@@ -14,6 +14,9 @@ _WHOLE = 2**32 - 1
 # twice as many.
 _SIZES = 1 << 14
 
+# tc's words for the place of the qdisc inside a root.
+INSIDE = "parent 1:1 handle 2:"
+
 # Paths into tc's output, with the values expected at them.
 Readback = tuple[tuple[tuple[str, ...], Any], ...]
 

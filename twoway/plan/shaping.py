@@ -18,7 +18,7 @@ from twoway.links.element import BeforeQueue, Delay
 from twoway.links.half_duplex import Place
 from twoway.links.interface import Interface
 from twoway.links.queue_limit import QueueLimit
-from twoway.links.shaper import Shaper, egress_action, wrap_queue
+from twoway.links.shaper import INSIDE, Shaper, egress_action, wrap_queue
 
 # The smallest frame: a delay queue may hold more frames of this size than of any other.
 _SMALLEST_FRAME_BYTES = 54
@@ -200,7 +200,7 @@ def _netem(interface: Interface, direction: Direction) -> Shaper:
     behind, limit = direction.behind_queue, _delay_limit(direction)
     place, delay_ns = "root", direction.delay_ns
     if direction.elements.contains(Delay):
-        place = "parent 1:1 handle 2:"
+        place = INSIDE
         delay_ns = max((element.least_delay_ns for element in behind), default=0)
     rate, readback = _rate(direction) if direction.transmits_behind else ([], [])
     words = [word for element in behind for word in element.arguments]
