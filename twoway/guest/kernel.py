@@ -234,6 +234,12 @@ def check_config(config: Path, fragments: list[Path]) -> None:
         raise BuildError(f"{fragments[-1]}: this kernel does not accept {lines}")
 
 
+def build_environment() -> dict[str, str]:
+    """Return the environment of a build's programs, without that of a make around twoway."""
+    ours = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS")}
+    return ours | _REPRODUCIBLE
+
+
 def call(
     argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
 ) -> None:
@@ -249,13 +255,10 @@ def call(
     if not shutil.which(argv[0]):
         raise BuildError(f"{argv[0]} is not installed", "in a checkout `make setup` installs it")
     tail: list[str] = []
-    environment = {**os.environ, **_REPRODUCIBLE}
-    environment.pop("MAKEFLAGS", None)  # twoway itself may run under make
-    environment.pop("MFLAGS", None)
     with subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *argv],  # the program ends with this process
         cwd=cwd,
-        env=environment,
+        env=build_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twoway.errors import UsageError
 from twoway.guest.cache import Guest, build_lock
-from twoway.guest.kernel import BuildError, call
+from twoway.guest.kernel import BuildError, build_environment, call
 from twoway.messages import say, suggest
 from twoway.progress import Steps
 
@@ -64,9 +64,8 @@ def build_selftests(guest: Guest, collection: str, only: str, steps: Steps) -> l
 
 def _names(make: list[str]) -> list[str]:
     """List the tests that a Makefile of selftests names."""
-    environment = {key: value for key, value in os.environ.items() if key != "MAKEFLAGS"}
-    words = [*make, "-s", "emit_tests"]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    words, env = [*make, "-s", "emit_tests"], build_environment()
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"{' '.join(words)}: failed\n{done.stderr.strip()}")
     return [line.partition(":")[2] for line in done.stdout.splitlines() if ":" in line]
