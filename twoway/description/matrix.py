@@ -125,7 +125,12 @@ def find_point(where: str, matrix: Matrix, name: str) -> AxisValues:
 
 def same_name(one: str, other: str) -> bool:
     """Tell whether two names of points have the same values, in any order."""
-    return sorted(re.split("[@,]", one)) == sorted(re.split("[@,]", other))
+    return sorted_name(one) == sorted_name(other)
+
+
+def sorted_name(name: str) -> str:
+    """Write a point's name with its values in the order of the alphabet."""
+    return ",".join(sorted(re.split("[@,]", name)))
 
 
 def find_points(where: str, matrix: Matrix, name: str) -> list[AxisValues]:

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 
 from twoway.contract.statements import label
 from twoway.description.experiment import Experiment
-from twoway.description.matrix import AxisValues, drop_axis, matches, point_name, points
+from twoway.description.matrix import (
+    AxisValues,
+    drop_axis,
+    matches,
+    point_name,
+    points,
+    sorted_name,
+)
 from twoway.description.statements import At, Claimed, DiffersAt, Found, Known, Predicted, Statement
 
 
@@ -142,10 +149,11 @@ def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
         yield problem
         return
     if isinstance(finding.measured, dict):
-        known = {point_name(drop_axis(finding.over, p) if finding.over else p) for p in here}
-        for name in finding.measured.keys() - known:
+        names = [point_name(drop_axis(finding.over, p) if finding.over else p) for p in here]
+        known = {sorted_name(name): name for name in names}
+        for name in finding.measured.keys() - known.keys():
             yield f".measured.{name}: no such point, or not one of `at`"
-        if missing := sorted(known - finding.measured.keys()):
+        if missing := sorted(known[name] for name in known.keys() - finding.measured.keys()):
             yield f".measured: no result for {', '.join(missing)}"
             return
     for point in here:

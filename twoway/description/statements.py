@@ -4,11 +4,12 @@ All three name metrics and points. Predictions are this project's and exist befo
 computes their numbers. Claims are the paper's. Findings were written after looking.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from twoway.contract.model import Model, Name, NonNegative, text
 from twoway.contract.statements import (
@@ -20,7 +21,15 @@ from twoway.contract.statements import (
     Prediction,
     label,
 )
-from twoway.description.matrix import AxisValues, Label, Matrix, drop_axis, matches, point_name
+from twoway.description.matrix import (
+    AxisValues,
+    Label,
+    Matrix,
+    drop_axis,
+    matches,
+    point_name,
+    sorted_name,
+)
 
 At = dict[Name, Label | list[Label]]
 # A run to compare with: an experiment's id, with "@" and the point's name for a sweep.
@@ -272,12 +281,40 @@ class Claimed(Statement):
         )
 
 
+def _by_sorted_name(given: Any) -> Any:
+    """Give each result of a table the name of its point: `a=1: {b: {2: 3}}` is `a=1,b=2: 3`."""
+    if not isinstance(given, dict):
+        return given
+    found = list(_in_table(given))
+    if len(by_name := dict(found)) < len(found):
+        (twice, _), *_ = Counter(name for name, _ in found).most_common(1)
+        raise ValueError(f"{twice} is given twice")
+    return by_name
+
+
+def _in_table(given: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(given, dict):
+        last = name.rpartition(",")[2]
+        joined = f"{name}," if "=" in last else f"{name}=" if name else ""
+        for key, inner in given.items():
+            yield from _in_table(inner, f"{joined}{label(key)}")
+    else:
+        yield sorted_name(name), given
+
+
+Table = Result | dict[str, Result | list[Result]]
+
+
 class Found(Statement):
     """A result of runs, written after looking, for every point of the sweep."""
 
     finding: Sentence = Field(description="the finding, as a sentence")
-    measured: Result | dict[str, Result | list[Result]] = Field(
-        description="the result: a number, one for each metric, or either by the point's name"
+    measured: Annotated[
+        Table, BeforeValidator(_by_sorted_name, json_schema_input_type=Table | dict[str, Any])
+    ] = Field(
+        description="the result: a number, one for each metric, or either by the point's name; or "
+        "a table, in which an axis is above its values: `a=1: {b: {2: 7, 3: 8}}` is `a=1,b=2: 7` "
+        "and `a=1,b=3: 8`",
     )
     over: Name | None = Field(
         default=None,
@@ -291,8 +328,8 @@ class Found(Statement):
         if not isinstance(self.measured, dict):
             return self.measured
         if self.over is None:
-            return cast("Result", self.measured.get(point_name(point)))
-        drawn = self.measured[point_name(drop_axis(self.over, point))]
+            return cast("Result", self.measured.get(sorted_name(point_name(point))))
+        drawn = self.measured[sorted_name(point_name(drop_axis(self.over, point)))]
         assert isinstance(drawn, list)
         return drawn[[*matrix[self.over].to].index(point[self.over])]
 

@@ -163,6 +163,10 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             _find(measured={"window=4": 0.5, "window=5": 1, "window=8": 1}),
             "findings.0.measured.window=5: no such point, or not one of `at`",
         ),
+        (
+            _find(measured={"window=4": 0.5, "window": {4: 0.5, 8: 0.7}}),
+            "findings.0.measured: window=4 is given twice",
+        ),
         (_find(measured=[0.5]), "findings.0.measured: 1 values for 2 metrics"),
         (_draw(over="seed"), 'findings.0.over: no axis "seed" in matrix'),
         (
@@ -184,6 +188,23 @@ def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str
     """Each mistake in a statement is reported by its field; omitted points need a reason."""
     problems = problems_of(_swept(tmp_path, **fields))
     assert any(found.startswith(problem) for found in problems), problems
+
+
+def test_a_table_of_results_has_axes_above_their_values(tmp_path: Path) -> None:
+    """In a table of results an axis is above its values, and axes have any order."""
+    table = {
+        "delay=1": {"window": {4: 1, 8: 2}},
+        "window": {4: {"delay": {2: 3}}, 8: {"delay=2": 4}},
+    }
+    matrix = {"window": WINDOW, "delay": {"set": ["profile.forward.delay_ms"], "to": [1, 2]}}
+    path = _swept(tmp_path, matrix=matrix, **_find(metric="efficiency.left", measured=table))
+    found = {name.partition("@")[2]: load_point(name).findings for name in point_names(path)}
+    assert {name: one.value for name, (one,) in found.items()} == {
+        "window=4,delay=1": 1,
+        "window=4,delay=2": 3,
+        "window=8,delay=1": 2,
+        "window=8,delay=2": 4,
+    }
 
 
 def test_results_over_an_axis_are_in_the_order_of_its_values(tmp_path: Path) -> None:
