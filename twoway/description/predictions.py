@@ -59,14 +59,14 @@ def claims_at(
     Raises: SpecError if the experiment's theory does not cover the parameters, or has no printed
         form of a metric.
     """
-    forms = None
+    forms, place = None, experiment.source.where if experiment.source else ""
     for index, each, metric in said_at(point, experiment.claims):
         if each.has_formula and forms is None:
             _, forms = _computed(where, experiment.theory or "", setup)
         if each.has_formula and metric not in (forms or {}):
             problem = f"theory {experiment.theory} has no printed form of {metric}"
             raise SpecError([f"{where}: claims.{index}: {problem}"])
-        yield _complete(each.make_claim(metric, point, forms or {}), name, point)
+        yield _complete(each.make_claim(metric, point, forms or {}, place), name, point)
 
 
 def metric_problems(experiment: Experiment, point: AxisValues, known: list[str]) -> Iterable[str]:

@@ -100,6 +100,8 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
             break
     if low is not None and isinstance(high, float) and low > high:
         yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
+    if claim.where is None and experiment.source is None:
+        yield ".where: required, for the file names no source"
     if claim.has_formula and experiment.theory is None:
         yield ': "printed", but the file names no theory'
     yield from _form_problems(claim)
@@ -109,6 +111,8 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
 
 
 def _form_problems(claim: Claimed) -> Iterator[str]:
+    if claim.reading is None and (claim.print != "digits" or claim.value is None):
+        yield ".reading: required unless the value is in digits"
     if claim.value not in (None, "printed") and claim.print is None:
         yield ".print: required beside a number: digits, formula or words"
     if claim.has_formula and claim.print not in (None, "formula"):

@@ -54,6 +54,8 @@ Sentence = Annotated[str, text(r"\S", "more than spaces")]
 Number = float | None
 # The values of a statement's metrics: the same for all, or one for each.
 Result = Number | list[Number]
+# Where the precision of most numbers in print comes from.
+_LAST_DIGIT = "half of the last digit"
 # A theory's values by the metric's name: the prediction, and the paper's printed form.
 Computed = tuple[Mapping[str, float], Mapping[str, float]]
 
@@ -221,7 +223,9 @@ class Claimed(Statement):
     claim: Sentence = Field(
         description="the paper's claim in our words; the same claim counts once"
     )
-    where: Sentence = Field(description="section, figure or table")
+    where: Sentence | None = Field(
+        default=None, description="section, figure or table; by default that of `source`"
+    )
     by: Literal["paper", "simulation"] = Field(
         default="paper", description="`simulation`: a number of the authors' own simulator"
     )
@@ -250,7 +254,11 @@ class Claimed(Statement):
         description="an experiment or point: the claim is about the metric here minus the metric "
         "there; axes that are left out have this point's values",
     )
-    reading: Sentence = Field(description="the source of the precision or the bound")
+    reading: Sentence | None = Field(
+        default=None,
+        description="the source of the precision or the bound; by default, of a value in digits, "
+        f"`{_LAST_DIGIT}`",
+    )
     differs: list[DiffersAt] = Field(
         default=[], description="runs that are known to differ from the claim"
     )
@@ -260,13 +268,15 @@ class Claimed(Statement):
         """True if the paper's own formula gives the value or bound."""
         return "printed" in (self.value, self.at_most)
 
-    def make_claim(self, metric: str, point: AxisValues, printed: Mapping[str, float]) -> Claim:
-        """Return the claim about one metric at one point."""
+    def make_claim(
+        self, metric: str, point: AxisValues, printed: Mapping[str, float], where: str
+    ) -> Claim:
+        """Return the claim about one metric at one point, made there unless it says otherwise."""
         known = _known(self.differs, metric, point)
         value: float | Literal["printed"] | None = self.value_for(metric, self.value)
         return Claim(
             claim=_line(self.claim),
-            where=self.where,
+            where=self.where or where,
             by=self.by,
             metric=metric,
             value=printed[metric] if value == "printed" else value,
@@ -276,7 +286,7 @@ class Claimed(Statement):
             at_least=self.at_least,
             at_most=printed[metric] if self.at_most == "printed" else self.at_most,
             against=self.against,
-            why=self.reading,
+            why=self.reading or _LAST_DIGIT,
             differs=None if known is None else known.as_record(),
         )
 

@@ -107,6 +107,11 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
             _claim(differs=[{"why": "x", "chance": True}]),
             "claims.0.differs.0.chance: needs `explained_by`, the run in which the claim holds",
         ),
+        (_claim(where=None), "claims.0.where: required, for the file names no source"),
+        (
+            _claim(print="words", reading=None),
+            "claims.0.reading: required unless the value is in digits",
+        ),
         (_claim(print=None), "claims.0.print: required beside a number: digits, formula or words"),
         (
             {**THEORY, **_claim(value="printed")},
@@ -188,6 +193,15 @@ def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str
     """Each mistake in a statement is reported by its field; omitted points need a reason."""
     problems = problems_of(_swept(tmp_path, **fields))
     assert any(found.startswith(problem) for found in problems), problems
+
+
+def test_a_claim_is_from_the_place_of_its_file_and_precise_to_half_a_digit(tmp_path: Path) -> None:
+    """A claim without these is from the file's place, and precise to half of its last digit."""
+    source = {"paper": "Some, title, 1991", "where": "figure 3"}
+    bare = {key: value for key, value in CLAIMED.items() if key not in ("where", "reading")}
+    experiment = write_experiment(tmp_path, {**SMALL, "source": source, "claims": [bare]})
+    (claim,) = load_point(str(experiment)).claims
+    assert (claim.where, claim.why) == ("figure 3", "half of the last digit")
 
 
 def test_a_table_of_results_has_axes_above_their_values(tmp_path: Path) -> None:
