@@ -6,7 +6,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -15,40 +15,23 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.printable import only_printable
 
 from twoway import __version__
-from twoway.commands.options import complain
+from twoway.commands.options import QUIET, Option, add_options, complain
 from twoway.errors import TwowayError, UsageError, exit_code_after
 from twoway.messages import hush
 
+_EXIT_HELP = (
+    "exit codes: 0 everything is as the experiment's file says, 1 the run or a fidelity check "
+    "failed or a prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too "
+    "little, 130 Ctrl-C and 143 SIGTERM ended the command"
+)
 # kalampoukas-5.2 runs with 200 open files, and its guest dies with 128. numpy ends the process if
 # it cannot have the address space for its threads.
 _LEAST_FILES = 256
 _LEAST_MIB = 512
-
-
-def refuse_small_limits() -> None:
-    """Raise the limit of open files as far as allowed.
-
-    Raises: UsageError if the limits leave too few, or too little memory.
-    """
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    if most != resource.RLIM_INFINITY and most < _LEAST_FILES:
-        raise UsageError(f"ulimit -n: must be at least {_LEAST_FILES} open files, got {most}")
-    space = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if space != resource.RLIM_INFINITY and space >> 20 < _LEAST_MIB:
-        raise UsageError(f"ulimit -v: must be at least {_LEAST_MIB << 10} kB, got {space >> 10}")
-
-
-EXIT_HELP = (
-    "exit codes: 0 everything is as the experiment's file says, 1 the run or a fidelity check "
-    "failed or a "
-    "prediction or claim differs unlisted, 2 bad usage, 3 the run's clock tells too little, "
-    "130 Ctrl-C and 143 SIGTERM ended the command"
-)
 # Objects between two collections of garbage. Loading makes many objects that stay: with Python's
 # default of 700, collections take 4 % of the processor time until an experiment is read.
 _COLLECTED_AFTER = 50_000
-# Each is a module of twoway.commands with HELP, add_arguments and run.
+# Each is a module of twoway.commands with HELP, OPTIONS and run; `lab` has COMMANDS of its own.
 COMMANDS = (
     "new",
     "vet",
@@ -83,10 +66,22 @@ COMMANDS = (
     "calibrate",
     "build",
     "schema",
+    "lab",
 )
-# Modules of twoway.commands.lab, with HELP, add_arguments and run, too: commands for the playbooks,
-# on the controlling machine and on lab hosts.
-LAB_COMMANDS = ("bundle", "pack", "gather", "share", "node", "clock", "merge")
+
+
+def refuse_small_limits() -> None:
+    """Raise the limit of open files as far as allowed.
+
+    Raises: UsageError if the limits leave too few, or too little memory.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if most != resource.RLIM_INFINITY and most < _LEAST_FILES:
+        raise UsageError(f"ulimit -n: must be at least {_LEAST_FILES} open files, got {most}")
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if space != resource.RLIM_INFINITY and space >> 20 < _LEAST_MIB:
+        raise UsageError(f"ulimit -v: must be at least {_LEAST_MIB << 10} kB, got {space >> 10}")
 
 
 def main() -> int:
@@ -144,36 +139,45 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Make the parser, with the options of the command on the command line."""
     parser = argparse.ArgumentParser(
         prog="twoway",
-        epilog=EXIT_HELP,
+        epilog=_EXIT_HELP,
         description="Two-way TCP on the real Linux kernel, in virtual time.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add(subparsers, "twoway.commands", COMMANDS, words)
-    about = "commands for the playbooks: archives, archives of runs, runs over several hosts"
-    inner = subparsers.add_parser("lab", help=about, description=about, epilog=EXIT_HELP)
-    if words[:1] == ["lab"]:
-        subparsers = inner.add_subparsers(required=True, metavar="COMMAND")
-        _add(subparsers, "twoway.commands.lab", LAB_COMMANDS, words[1:])
-    return parser
-
-
-def _add(subparsers: Any, package: str, names: Sequence[str], words: Sequence[str]) -> None:
-    """Add subcommands: the called one in full; if none is called, all with their help only."""
-    named = words[0] if words and words[0] in names else ""
-    for name in names:
+    named = words[0] if words and words[0] in COMMANDS else ""
+    for name in COMMANDS:
         if named and name != named:
             subparsers.add_parser(name)  # importing its module takes time
             continue
-        command = import_module(f"{package}.{name}")
-        sub = subparsers.add_parser(
-            name, help=command.HELP, description=command.HELP, epilog=EXIT_HELP
-        )
-        sub.set_defaults(command=command.run)
-        if named:
-            command.add_arguments(sub)
-            quiet = "print on standard error only what is wrong"
-            sub.add_argument("--quiet", "-q", action="store_true", help=quiet)
+        command = import_module(f"twoway.commands.{name}")
+        sub = _add(subparsers, name, command.HELP)
+        if not named:  # the list of commands needs their help alone
+            continue
+        if name == "lab":
+            within = sub.add_subparsers(required=True, metavar="COMMAND")
+            for each, (about, options, run) in command.COMMANDS.items():
+                _fill(_add(within, each, about), options, run)
+            continue
+        if hasattr(command, "describe"):
+            command.describe(sub)
+        _fill(sub, command.OPTIONS, command.run)
+    return parser
+
+
+def _add(subparsers: Any, name: str, about: str) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=about, description=about, epilog=_EXIT_HELP
+    )
+    return added
+
+
+def _fill(
+    parser: argparse.ArgumentParser,
+    options: Sequence[Option],
+    run: Callable[[argparse.Namespace], int],
+) -> None:
+    add_options(parser, *options, QUIET)
+    parser.set_defaults(command=run)
 
 
 if __name__ == "__main__":

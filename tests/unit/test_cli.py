@@ -18,7 +18,8 @@ from support.warm_command import twoway
 from twoway import __version__, cli
 from twoway.backends.registry import kinds
 from twoway.backends.sandbox import own_core
-from twoway.cli import COMMANDS, LAB_COMMANDS
+from twoway.cli import COMMANDS
+from twoway.commands import lab
 from twoway.contract.writing import write_json
 
 # The `twoway` command: its table of subcommands, and the backends' names.
@@ -32,7 +33,7 @@ def test_version_stands_in_one_place() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("lab",), *((name,) for name in COMMANDS), *(("lab", name) for name in LAB_COMMANDS)],
+    [(), *((name,) for name in COMMANDS), *(("lab", name) for name in lab.COMMANDS)],
 )
 def test_help_of_every_command(words: tuple[str, ...]) -> None:
     """Every command, those of the playbooks too, has a help text and exit codes."""

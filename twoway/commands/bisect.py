@@ -4,49 +4,39 @@ import argparse
 import json
 from pathlib import Path
 
-from twoway.commands.options import (
-    JSON,
-    NEW_RUNS,
-    add_experiment,
-    add_options,
-    results_folder,
-    shorten_path,
-)
+from twoway.commands.options import EXPERIMENT, JSON, NEW_RUNS, option, results_folder, shorten_path
 from twoway.messages import say
 
 HELP = (
     "the first commit of a kernel's git history with which an experiment has another result: "
     "a verdict, a metric, or a packet; or with which a script of packetdrill no longer passes"
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `bisect` to its parser."""
-    add_experiment(parser)
-    parser.add_argument(
+OPTIONS = (
+    EXPERIMENT,
+    option(
         "--source",
         type=Path,
         required=True,
         metavar="FOLDER",
         help="a git repository of the kernel; it is only read",
-    )
-    parser.add_argument(
-        "--good", required=True, metavar="REV", help="a commit that lacks the change"
-    )
-    parser.add_argument("--bad", required=True, metavar="REV", help="a commit that has the change")
-    parser.add_argument(
+    ),
+    option("--good", required=True, metavar="REV", help="a commit that lacks the change"),
+    option("--bad", required=True, metavar="REV", help="a commit that has the change"),
+    option(
         "--question",
         metavar="WORD",
         help="the difference: verdicts, metrics, packets, or a metric such as goodput.down, by "
         "which a commit is bad if it is nearer to the bad one (default: the first that differs)",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--packetdrill",
         type=Path,
         metavar="FILE",
         help="the program for a script, FILE.pkt in place of the experiment (default: on PATH)",
-    )
-    add_options(parser, JSON, *NEW_RUNS)
+    ),
+    JSON,
+    *NEW_RUNS,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,33 +4,31 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import KERNEL, add_options
+from twoway.commands.options import KERNEL, option
 
 if TYPE_CHECKING:
     from twoway.guest.source import Choice
 
 HELP = "build the guest into the cache, if any of its sources changed"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `build` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "--kernel-dir",
         action="store_true",
         help="print the kernel's build folder, to build modules against",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--copy",
         type=Path,
         metavar="FOLDER",
         help="copy the files that runs need to this folder, in a package's layout",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--sanitized",
         action="store_true",
         help="the guest with KASAN, lockdep and others, for `make test LAYER=sanitized`",
-    )
-    add_options(parser, KERNEL)
+    ),
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,17 +3,16 @@
 import argparse
 import json
 
-from twoway.commands.options import BACKEND, JSON, KERNEL, NEW_RUNS, add_options, results_folder
+from twoway.commands.options import BACKEND, JSON, KERNEL, NEW_RUNS, option, results_folder
 
 HELP = "measure the error floor of link profiles"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `calibrate` to its parser."""
-    parser.add_argument(
-        "profiles", nargs="*", help="names under tc-profiles/, or files (default: all)"
-    )
-    add_options(parser, JSON, *NEW_RUNS, BACKEND, KERNEL)
+OPTIONS = (
+    option("profiles", nargs="*", help="names under tc-profiles/, or files (default: all)"),
+    JSON,
+    *NEW_RUNS,
+    BACKEND,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,8 +9,8 @@ from twoway.commands.options import (
     LONGEST,
     NEW_RUNS,
     WORKERS,
-    add_options,
     at_least_one,
+    option,
     results_folder,
     shorten_path,
 )
@@ -20,20 +20,37 @@ from twoway.errors import UsageError
 from twoway.messages import console, say
 
 HELP = "hand-ins of a class against one suite: a ranked page, and a file for Gradescope for each"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `class` to its parser."""
-    help_text = "the folder of hand-ins: STUDENT.c, STUDENT.yml, or STUDENT/ with one of them"
-    parser.add_argument("folder", nargs="?", type=Path, help=help_text)
-    parser.add_argument("--suite", required=True, help="a name under suites/, or a file")
-    help_text = "instead: print the runs of this student, whose values follow from the number"
-    parser.add_argument("--student", metavar="NUMBER", help=help_text)
-    help_text = "runs of each number, with seeds of their own (default: %(default)s)"
-    parser.add_argument("--seeds", type=at_least_one, default=1, metavar="N", help=help_text)
-    help_text = "a file; its content draws the seeds, so that students cannot know them"
-    parser.add_argument("--secret", type=Path, metavar="FILE", help=help_text)
-    add_options(parser, *NEW_RUNS, LONGEST, WORKERS, KERNEL)
+OPTIONS = (
+    option(
+        "folder",
+        nargs="?",
+        type=Path,
+        help="the folder of hand-ins: STUDENT.c, STUDENT.yml, or STUDENT/ with one of them",
+    ),
+    option("--suite", required=True, help="a name under suites/, or a file"),
+    option(
+        "--student",
+        metavar="NUMBER",
+        help="instead: print the runs of this student, whose values follow from the number",
+    ),
+    option(
+        "--seeds",
+        type=at_least_one,
+        default=1,
+        metavar="N",
+        help="runs of each number, with seeds of their own (default: %(default)s)",
+    ),
+    option(
+        "--secret",
+        type=Path,
+        metavar="FILE",
+        help="a file; its content draws the seeds, so that students cannot know them",
+    ),
+    *NEW_RUNS,
+    LONGEST,
+    WORKERS,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,30 +3,13 @@
 import argparse
 import math
 
-from twoway.commands.options import RESULTS, add_options, at_least_one, shorten_path
+from twoway.commands.options import RESULTS, at_least_one, option, shorten_path
 from twoway.messages import say
 
 HELP = (
     "list runs that failed or cannot be analysed, finished ones by number or age, and builds for "
     "other versions; with --yes, remove them"
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `clean` to its parser."""
-    parser.add_argument(
-        "--keep", type=at_least_one, metavar="N", help="keep the newest N runs of each point"
-    )
-    parser.add_argument(
-        "--older-than", type=_days, metavar="DAYS", help="only runs that are older: 7, 7d or 12h"
-    )
-    parser.add_argument(
-        "--kernels",
-        action="store_true",
-        help="also list kernels in the cache that no present version builds",
-    )
-    parser.add_argument("--yes", action="store_true", help="remove the listed files")
-    add_options(parser, RESULTS)
 
 
 def _days(text: str) -> float:
@@ -39,6 +22,21 @@ def _days(text: str) -> float:
     if not 0 <= days < math.inf:
         raise argparse.ArgumentTypeError(f'must be days or hours, such as 7d or 12h, got "{text}"')
     return days
+
+
+OPTIONS = (
+    option("--keep", type=at_least_one, metavar="N", help="keep the newest N runs of each point"),
+    option(
+        "--older-than", type=_days, metavar="DAYS", help="only runs that are older: 7, 7d or 12h"
+    ),
+    option(
+        "--kernels",
+        action="store_true",
+        help="also list kernels in the cache that no present version builds",
+    ),
+    option("--yes", action="store_true", help="remove the listed files"),
+    RESULTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands.options import JSON, RESULTS, add_options, shorten_path
+from twoway.commands.options import JSON, RESULTS, option, shorten_path
 from twoway.errors import UsageError, in_a_sentence
 from twoway.messages import say
 
@@ -21,18 +21,17 @@ HELP = (
 SAME, DIFFERENT = 0, 1
 # The most differences of each kind to print; the page and --json have all.
 _MOST_LINES = 14
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `compare` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "runs",
         nargs="+",
         help="folders, points, identities, experiments (all points of a sweep), or files of "
         "`twoway share`; or two cards of `twoway score`: card.json, or its folder",
-    )
-    parser.add_argument("--to", type=Path, help="the page (default: comparison.html in results/)")
-    add_options(parser, JSON, RESULTS)
+    ),
+    option("--to", type=Path, help="the page (default: comparison.html in results/)"),
+    JSON,
+    RESULTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,16 +3,12 @@
 import argparse
 from typing import Any
 
-from twoway.commands.options import all_ids
+from twoway.commands.options import all_ids, option
 from twoway.messages import say
 from twoway.theory import tables
 
 HELP = "compute the tables of theories again; all by default"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `compute` to its parser."""
-    parser.add_argument("theories", nargs="*", help="which, by name")
+OPTIONS = (option("theories", nargs="*", help="which, by name"),)
 
 
 def run(args: argparse.Namespace) -> int:

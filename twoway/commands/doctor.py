@@ -3,17 +3,15 @@
 import argparse
 import json
 
-from twoway.commands.options import JSON, add_options
+from twoway.commands.options import JSON, option
 
 HELP = "the abilities of this machine, and what is missing"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `doctor` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "--disk", action="store_true", help="also print the disk space that runs and the cache take"
-    )
-    add_options(parser, JSON)
+    ),
+    JSON,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,14 +5,10 @@ import json
 import sys
 from io import TextIOWrapper
 
-from twoway.commands.options import KERNEL, LONGEST, WORKERS, add_options
+from twoway.commands.options import KERNEL, LONGEST, WORKERS
 
 HELP = "answer requests of a program: a JSON object a line on stdin, an answer a line on stdout"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `evaluate` to its parser."""
-    add_options(parser, LONGEST, WORKERS, KERNEL)
+OPTIONS = (LONGEST, WORKERS, KERNEL)
 
 
 def run(args: argparse.Namespace) -> int:

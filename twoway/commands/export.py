@@ -3,26 +3,25 @@
 import argparse
 from pathlib import Path
 
-from twoway.commands.options import FORMAT, RESULTS, RUN, add_options, shorten_path
-from twoway.commands.reporting import named_run
+from twoway.commands.options import FORMAT, RESULTS, RUN, option, shorten_path
+from twoway.commands.report import named_run
 from twoway.contract.writing import chown_like_parent
 
 HELP = (
     "the time series of a finished run's connections, goodput, window and round-trip time, in "
     "a file for another tool"
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `export` to its parser."""
-    add_options(parser, RUN, FORMAT)
-    parser.add_argument(
+OPTIONS = (
+    RUN,
+    FORMAT,
+    option(
         "--to",
         type=Path,
         metavar="FILE",
         help="the file (default: in the run's folder, by the experiment's id)",
-    )
-    add_options(parser, RESULTS)
+    ),
+    RESULTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:

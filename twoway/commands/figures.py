@@ -6,7 +6,7 @@ import sys
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands.options import METRIC, RESULTS, add_options, shorten_path
+from twoway.commands.options import METRIC, RESULTS, option, shorten_path
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 
@@ -14,17 +14,14 @@ HELP = (
     "figures of a finished run or a sweep as PDF, SVG, PNG and CSV, with captions for LaTeX, into "
     "figures/ beside its page"
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `figures` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "runs",
         nargs="*",
         help="a run's folder, an experiment's id or file, points of one experiment, or the first "
         "digits of an identity (default: the latest run)",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--figure",
         action="append",
         default=[],
@@ -32,32 +29,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="draw this one alone: a figure of a run's report, such as queues; a sweep's metric, "
         "such as goodput; cdf:NAME, box:NAME or map:NAME of a metric; time:NAME or cdf:NAME of a "
         "series, such as time:cwnd.left, over all runs; may be repeated",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--flow",
         action="append",
         default=[],
         metavar="NAME",
         help="of a run's report, the pictures of this flow alone; may be repeated",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--style",
         default="",
         help="for print, without title and foot: ieee, ieee-wide, acm, acm-wide or slides, or a "
         "style of matplotlib by name or file",
-    )
-    parser.add_argument("--csv", action="store_true", help="write the numbers alone")
-    parser.add_argument(
+    ),
+    option("--csv", action="store_true", help="write the numbers alone"),
+    option(
         "--foot",
         metavar="TEXT",
         help="text at the foot of each picture (default: the conditions, unless --style is given)",
-    )
-    add_options(parser, METRIC, RESULTS)
+    ),
+    METRIC,
+    RESULTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:
     """Draw figures of finished runs into files, with their numbers; list the files."""
-    from twoway.commands.sweeping import asked_metrics
+    from twoway.commands.sweep import asked_metrics
     from twoway.contract.metrics import METRICS
     from twoway.report.figure_files import FIGURES, Print, run_figures, sweep_figures
     from twoway.report.report import analyse_run

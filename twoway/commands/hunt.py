@@ -12,8 +12,8 @@ from twoway.commands.options import (
     KERNEL,
     RESULTS,
     WORKERS,
-    add_options,
     at_least_one,
+    option,
     shorten_path,
 )
 from twoway.errors import UsageError
@@ -21,22 +21,7 @@ from twoway.messages import say
 
 HELP = "small experiments in which a congestion control starves, harms others, or loses throughput"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-def budget(text: str) -> float:
-    """Read a wall time with its unit, s."""
-    number, unit = text[:-1], _UNITS.get(text[-1:])
-    if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= 86_400:
-        raise argparse.ArgumentTypeError(f'must be as 30s, 10m or 2h, at most 24h, got "{text}"')
-    return float(int(number) * unit)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `hunt` to its parser."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = textwrap.fill(parser.epilog or "", 80)
-    parser.description = f"""{HELP}
-
+_GOALS = """\
 goals, each with an equal part of the budget:
   starves  beside CUBIC or Reno, it gets less than a tenth
   harms    it leaves such a flow less than a tenth
@@ -48,25 +33,45 @@ goals, each with an equal part of the budget:
 example: twoway hunt bbr --budget 10m; twoway run hunt/bbr-harms.yml
 A second call with the same seed draws the same experiments, takes the results that it has,
 and goes on. Another seed draws others."""
-    parser.add_argument("control", help="a congestion control that an experiment may name")
-    parser.add_argument(
+
+
+def budget(text: str) -> float:
+    """Read a wall time with its unit, s."""
+    number, unit = text[:-1], _UNITS.get(text[-1:])
+    if unit is None or not number.isdecimal() or not 0 < int(number) * unit <= 86_400:
+        raise argparse.ArgumentTypeError(f'must be as 30s, 10m or 2h, at most 24h, got "{text}"')
+    return float(int(number) * unit)
+
+
+def describe(parser: argparse.ArgumentParser) -> None:
+    """Describe the goals below the command's help, line by line."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = textwrap.fill(parser.epilog or "", 80)
+    parser.description = f"{HELP}\n\n{_GOALS}"
+
+
+OPTIONS = (
+    option("control", help="a congestion control that an experiment may name"),
+    option(
         "--budget",
         type=budget,
         default="10m",
         metavar="TIME",
         help="wall time of the search, such as 30s, 10m or 2h (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=at_least_one, default=1, metavar="N", help="of the draws (default: 1)"
-    )
-    parser.add_argument(
+    ),
+    option("--seed", type=at_least_one, default=1, metavar="N", help="of the draws (default: 1)"),
+    option(
         "--to",
         type=Path,
         default=Path("hunt"),
         metavar="FOLDER",
         help="where finds, and results of the search, are kept (default: %(default)s)",
-    )
-    add_options(parser, JSON, RESULTS, WORKERS, KERNEL)
+    ),
+    JSON,
+    RESULTS,
+    WORKERS,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

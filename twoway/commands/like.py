@@ -4,24 +4,24 @@ import argparse
 import json
 from pathlib import Path
 
-from twoway.commands.options import JSON, KERNEL, RESULTS, add_options, shorten_path
+from twoway.commands.options import JSON, KERNEL, RESULTS, option, shorten_path
 from twoway.errors import SpecError, UsageError
 from twoway.messages import say
 
 HELP = "an experiment that resembles a capture: written, run, and compared with the capture"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `like` to its parser."""
-    parser.add_argument("capture", type=Path, help="pcap or pcapng, made near the data's sender")
-    parser.add_argument(
+OPTIONS = (
+    option("capture", type=Path, help="pcap or pcapng, made near the data's sender"),
+    option(
         "--to",
         type=Path,
         default=Path("like.yml"),
         metavar="FILE",
         help="the experiment's new file (default: %(default)s)",
-    )
-    add_options(parser, JSON, RESULTS, KERNEL)
+    ),
+    JSON,
+    RESULTS,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

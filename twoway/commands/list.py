@@ -5,15 +5,11 @@ import json
 from itertools import groupby
 from operator import itemgetter
 
-from twoway.commands.options import JSON, add_options
+from twoway.commands.options import JSON
 from twoway.paths import experiment_files
 
 HELP = "all experiments, and the rows of all suites"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `list` to its parser."""
-    add_options(parser, JSON)
+OPTIONS = (JSON,)
 
 
 def run(args: argparse.Namespace) -> int:

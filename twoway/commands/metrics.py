@@ -3,14 +3,10 @@
 import argparse
 import json
 
-from twoway.commands.options import JSON, add_options
+from twoway.commands.options import JSON
 
 HELP = "every metric that an experiment may name: unit, meaning, source"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `metrics` to its parser."""
-    add_options(parser, JSON)
+OPTIONS = (JSON,)
 
 
 def run(args: argparse.Namespace) -> int:

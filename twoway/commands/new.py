@@ -4,6 +4,7 @@ import argparse
 import re
 from pathlib import Path
 
+from twoway.commands.options import option
 from twoway.errors import SpecError, UsageError
 from twoway.messages import say
 from twoway.paths import SCHEMAS
@@ -44,31 +45,28 @@ directions:
   forward: {{rate_mbit: {down:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
   reverse: {{rate_mbit: {up:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `new` to its parser."""
-    parser.add_argument("file", type=Path, help="the experiment's file, such as mine.yml")
-    parser.add_argument("--title", default="A question in one line", help="(default: %(default)s)")
-    parser.add_argument("--topology", default="two_node", help="(default: %(default)s)")
-    parser.add_argument("--profile", help="an existing link profile to use instead of a new one")
-    for name, default, unit in (
-        ("down", 20, "Mbit/s, forward"),
-        ("up", 5, "Mbit/s, in reverse"),
-        ("delay", 20, "ms, each way"),
-        ("duration", 20, "s of traffic"),
-    ):
-        help_text = f"{unit} (default: %(default)s)"
-        parser.add_argument(f"--{name}", type=float, default=default, metavar="N", help=help_text)
-    parser.add_argument(
-        "--queue", type=int, default=100, metavar="N", help="packets (default: %(default)s)"
-    )
-    parser.add_argument(
+OPTIONS = (
+    option("file", type=Path, help="the experiment's file, such as mine.yml"),
+    option("--title", default="A question in one line", help="(default: %(default)s)"),
+    option("--topology", default="two_node", help="(default: %(default)s)"),
+    option("--profile", help="an existing link profile to use instead of a new one"),
+    *(
+        option(name, type=float, default=usual, metavar="N", help=f"{unit} (default: %(default)s)")
+        for name, usual, unit in (
+            ("--down", 20, "Mbit/s, forward"),
+            ("--up", 5, "Mbit/s, in reverse"),
+            ("--delay", 20, "ms, each way"),
+            ("--duration", 20, "s of traffic"),
+        )
+    ),
+    option("--queue", type=int, default=100, metavar="N", help="packets (default: %(default)s)"),
+    option(
         "--flow",
         action="append",
         metavar="NAME=FROM>TO:CONTROL",
         help=f"a TCP connection; may be repeated (default: {' and '.join(_FLOWS)})",
-    )
+    ),
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,15 +6,39 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from twoway.errors import UsageError
 from twoway.messages import cut_line
 from twoway.paths import EXPERIMENTS, experiment_files, results
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
-# A name and argparse's settings, or a function that makes these when the command is called.
-Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
+
+
+class Option(NamedTuple):
+    """An argument of a command.
+
+    Attributes:
+        names: as on the command line.
+        settings: makes argparse's settings, and argcomplete's `completer`.
+    """
+
+    names: tuple[str, ...]
+    settings: Callable[[], dict[str, Any]]
+
+
+def option(*names: str, **settings: Any) -> Option:
+    """Describe an argument that needs no other module."""
+    return Option(names, lambda: settings)
+
+
+def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:
+    """Add arguments to a command's parser."""
+    for names, make in options:
+        settings = {**make()}
+        completer = settings.pop("completer", None)
+        added: Any = parser.add_argument(*names, **settings)
+        added.completer = completer
 
 
 def seconds(text: str) -> float:
@@ -33,17 +57,6 @@ def at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'must be a whole number from 1, got "{text}"')
     return int(text)
-
-
-JSON: Option = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
-RUN: Option = (
-    "run",
-    {
-        "nargs": "?",
-        "help": "its folder, its experiment's id or file, a point, or the first digits of an "
-        "identity (default: the latest)",
-    },
-)
 
 
 def _results() -> dict[str, Any]:
@@ -77,102 +90,114 @@ def _formats() -> dict[str, Any]:
     }
 
 
-RESULTS: Option = ("--results", _results)
-OWNER: Option = (
+def _experiments(prefix: str, **_options: Any) -> list[str]:
+    """List completions for an experiment: ids and suites, rows of a suite, or files."""
+    from twoway.description.suite import row_names, suite_names
+
+    suite, slash, _ = prefix.rpartition("/")
+    if slash or prefix.startswith("."):
+        files = [str(path) for path in Path().glob(f"{prefix}*")]
+        return files + [row for row in row_names(suite) if row.startswith(prefix)]
+    return [*experiment_files(), *(f"{each}/" for each in suite_names())]
+
+
+def experiments_by_default(usual: str) -> Option:
+    """Describe the argument for any number of experiments, with the word for its default."""
+    help_text = f"ids, files, or rows of suites, such as quick/alone (default: {usual})"
+    return option("experiments", nargs="*", help=help_text, completer=_experiments)
+
+
+EXPERIMENTS_OR_ALL = experiments_by_default("all")
+EXPERIMENT = option(
+    "experiment",
+    nargs="?",
+    default=DEFAULT_EXPERIMENT,
+    help=f"an id, a file, or a row of a suite (default: {DEFAULT_EXPERIMENT})",
+    completer=_experiments,
+)
+RUN = option(
+    "run",
+    nargs="?",
+    help="its folder, its experiment's id or file, a point, or the first digits of an identity "
+    "(default: the latest)",
+)
+SUITE = option(
+    "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
+)
+JSON = option("--json", action="store_true", help="machine-readable output on stdout")
+QUIET = option(
+    "--quiet", "-q", action="store_true", help="print on standard error only what is wrong"
+)
+RESULTS = Option(("--results",), _results)
+OWNER = option(
     "--trust-owner-of-results",
-    {
-        "action": "store_true",
-        "help": "as root, write to a folder for results that another user may change, although "
-        "that user can become root by it",
-    },
+    action="store_true",
+    help="as root, write to a folder for results that another user may change, although that user "
+    "can become root by it",
 )
 NEW_RUNS = (RESULTS, OWNER)
-FORMAT: Option = ("--format", _formats)
-BACKEND: Option = ("--backend", _backends)
-KERNEL: Option = (
+FORMAT = Option(("--format",), _formats)
+BACKEND = Option(("--backend",), _backends)
+KERNEL = option(
     "--kernel",
-    {
-        "metavar": "SOURCE",
-        "help": "the kernel of the backend uml: guest, built by `make setup` (default); wide, with "
-        "MPTCP, tunnels and netfilter; newest, Debian's newest; newest-tun, the same with TUN; "
-        "6.1, Debian 12's; or the folder of a source from 6.1 on; `twoway build --kernel SOURCE` "
-        "builds each once",
-    },
+    metavar="SOURCE",
+    help="the kernel of the backend uml: guest, built by `make setup` (default); wide, with MPTCP, "
+    "tunnels and netfilter; newest, Debian's newest; newest-tun, the same with TUN; 6.1, Debian "
+    "12's; or the folder of a source from 6.1 on; `twoway build --kernel SOURCE` builds each once",
 )
-WORKERS: Option = (
+WORKERS = option(
     "--workers",
-    {
-        "type": at_least_one,
-        "default": len(os.sched_getaffinity(0)),
-        "metavar": "N",
-        "help": (
-            "number of points of a sweep that run at once (default: one per processor, %(default)s)"
-        ),
-    },
+    type=at_least_one,
+    default=len(os.sched_getaffinity(0)),
+    metavar="N",
+    help="number of points of a sweep that run at once (default: one per processor, %(default)s)",
 )
-
-LONGEST: Option = (
+LONGEST = option(
     "--longest",
-    {
-        "type": seconds,
-        "default": 60.0,
-        "metavar": "SECONDS",
-        "help": "wall time of one request, its compiler included; then its answer is an error "
-        "(default: %(default)g)",
-    },
+    type=seconds,
+    default=60.0,
+    metavar="SECONDS",
+    help="wall time of one request, its compiler included; then its answer is an error "
+    "(default: %(default)g)",
 )
-SCHEDULER: Option = (
+SCHEDULER = option(
     "--scheduler",
-    {
-        "metavar": "ADDRESS",
-        "help": "have a lab's workers run the points: Dask's scheduler, as tls://lab1:8786",
-    },
+    metavar="ADDRESS",
+    help="have a lab's workers run the points: Dask's scheduler, as tls://lab1:8786",
 )
-CERTIFICATES: Option = (
+CERTIFICATES = option(
     "--certificates",
-    {
-        "type": Path,
-        "default": Path("~/.config/twoway/lab"),
-        "metavar": "FOLDER",
-        "help": "for --scheduler tls://...: ca.crt, client.crt, client.key (default: %(default)s)",
-    },
+    type=Path,
+    default=Path("~/.config/twoway/lab"),
+    metavar="FOLDER",
+    help="for --scheduler tls://...: ca.crt, client.crt, client.key (default: %(default)s)",
 )
 CREW = (WORKERS, SCHEDULER, CERTIFICATES)
-KEEP: Option = (
+KEEP = option(
     "--keep",
-    {
-        "choices": ("metrics", "captures"),
-        "help": "of new runs keep metrics and pages alone, or the captures of all, too (default: "
-        "those of a sweep until they take 1 GB)",
-    },
+    choices=("metrics", "captures"),
+    help="of new runs keep metrics and pages alone, or the captures of all, too (default: those of "
+    "a sweep until they take 1 GB)",
 )
-SEEDS: Option = (
+SEEDS = option(
     "--seeds",
-    {
-        "type": at_least_one,
-        "metavar": "N",
-        "help": "repeat each point with the seeds 1 to N, with new random values "
-        "(default: as the file says)",
-    },
+    type=at_least_one,
+    metavar="N",
+    help="repeat each point with the seeds 1 to N, with new random values "
+    "(default: as the file says)",
 )
-METRIC: Option = (
+METRIC = option(
     "--metric",
-    {
-        "action": "append",
-        "default": [],
-        "metavar": "NAME[=FORMULA]",
-        "help": "answer for this metric, in a table and first on the sweep's page, such as goodput "
-        "or 'share=goodput.left / sum(goodput.*)'; may be repeated",
-    },
+    action="append",
+    default=[],
+    metavar="NAME[=FORMULA]",
+    help="answer for this metric, in a table and first on the sweep's page, such as goodput or "
+    "'share=goodput.left / sum(goodput.*)'; may be repeated",
 )
-
-
-WATCH: Option = (
+WATCH = option(
     "--watch",
-    {
-        "action": "store_true",
-        "help": "update a sweep's page while points finish; in a browser it reloads itself",
-    },
+    action="store_true",
+    help="update a sweep's page while points finish; in a browser it reloads itself",
 )
 
 # The formats that `twoway schema` describes: files that people write, and documents of a run's
@@ -189,41 +214,6 @@ SCHEMAS = {
 }
 # The schemas that editors read from paths.SCHEMAS; `make schemas` writes them.
 PUBLISHED = ("experiment", "profile", "suite")
-
-
-def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:
-    """Add shared options to a subcommand's parser."""
-    for name, settings in options:
-        parser.add_argument(name, **(settings() if callable(settings) else settings))
-
-
-def add_experiment(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for one experiment."""
-    named: Any = parser.add_argument(
-        "experiment",
-        nargs="?",
-        default=DEFAULT_EXPERIMENT,
-        help=f"an id, a file, or a row of a suite (default: {DEFAULT_EXPERIMENT})",
-    )
-    named.completer = _experiments
-
-
-def add_experiments(parser: argparse.ArgumentParser, default: str = "all") -> None:
-    """Add the argument for any number of experiments, with the word for its default."""
-    help_text = f"ids, files, or rows of suites, such as quick/alone (default: {default})"
-    named: Any = parser.add_argument("experiments", nargs="*", help=help_text)
-    named.completer = _experiments
-
-
-def _experiments(prefix: str, **_options: Any) -> list[str]:
-    """List completions for an experiment: ids and suites, rows of a suite, or files."""
-    from twoway.description.suite import row_names, suite_names
-
-    suite, slash, _ = prefix.rpartition("/")
-    if slash or prefix.startswith("."):
-        files = [str(path) for path in Path().glob(f"{prefix}*")]
-        return files + [row for row in row_names(suite) if row.startswith(prefix)]
-    return [*experiment_files(), *(f"{each}/" for each in suite_names())]
 
 
 def all_ids() -> list[str]:

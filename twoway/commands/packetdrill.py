@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import quoteattr
 
-from twoway.commands.options import KERNEL, NEW_RUNS, add_options, at_least_one, results_folder
+from twoway.commands.options import KERNEL, NEW_RUNS, Option, at_least_one, option, results_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,51 +20,6 @@ if TYPE_CHECKING:
 HELP = "scripts of packetdrill, each in a guest of its own, in virtual time"
 _TOLERANCE = re.compile(r"(\d+)(us|ms)")
 _MOST_US = 4000
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `packetdrill` to its parser."""
-    parser.add_argument("places", nargs="+", type=Path, metavar="FILE|FOLDER", help="scripts, .pkt")
-    add_options_of_scripts(parser)
-
-
-def add_options_of_scripts(parser: argparse.ArgumentParser) -> None:
-    """Add all that is not a place."""
-    from twoway.runs.packetdrill import VARIANTS
-
-    parser.add_argument(
-        "--packetdrill", type=Path, metavar="FILE", help="the program (default: that on PATH)"
-    )
-    parser.add_argument(
-        "--variant",
-        action="append",
-        choices=tuple(VARIANTS),
-        help="may be repeated (default: all, but for scripts named ...v4.pkt and ...v6.pkt)",
-    )
-    parser.add_argument(
-        "--tolerance",
-        type=_tolerance_us,
-        default=_MOST_US,
-        metavar="TIME",
-        help="of each event's time, from 1us to 4ms (default: 4ms)",
-    )
-    parser.add_argument(
-        "--percent",
-        type=_percent,
-        default=12.5,
-        metavar="P",
-        help="or this share of the gap before an event, if that is more (default: 12.5)",
-    )
-    parser.add_argument(
-        "--workers",
-        type=at_least_one,
-        default=len(os.sched_getaffinity(0)),
-        metavar="N",
-        help="number of guests at once (default: one per processor, %(default)s)",
-    )
-    parser.add_argument("--junit", type=_writable, metavar="FILE", help="also write JUnit's XML")
-    parser.add_argument("--json", type=_writable, metavar="FILE", help="also write JSON")
-    add_options(parser, KERNEL, *NEW_RUNS)
 
 
 def _tolerance_us(text: str) -> int:
@@ -90,6 +45,52 @@ def _percent(text: str) -> float:
     if not re.fullmatch(r"\d{1,3}(\.\d+)?", text) or float(text) > 100:
         raise argparse.ArgumentTypeError(f'must be from 0 to 100, got "{text}"')
     return float(text)
+
+
+def _variants() -> dict[str, Any]:
+    from twoway.runs.packetdrill import VARIANTS
+
+    return {
+        "action": "append",
+        "choices": tuple(VARIANTS),
+        "help": "may be repeated (default: all, but for scripts named ...v4.pkt and ...v6.pkt)",
+    }
+
+
+# All that is not a place: of `selftests`, too.
+OF_SCRIPTS = (
+    option("--packetdrill", type=Path, metavar="FILE", help="the program (default: that on PATH)"),
+    Option(("--variant",), _variants),
+    option(
+        "--tolerance",
+        type=_tolerance_us,
+        default=_MOST_US,
+        metavar="TIME",
+        help="of each event's time, from 1us to 4ms (default: 4ms)",
+    ),
+    option(
+        "--percent",
+        type=_percent,
+        default=12.5,
+        metavar="P",
+        help="or this share of the gap before an event, if that is more (default: 12.5)",
+    ),
+    option(
+        "--workers",
+        type=at_least_one,
+        default=len(os.sched_getaffinity(0)),
+        metavar="N",
+        help="number of guests at once (default: one per processor, %(default)s)",
+    ),
+    option("--junit", type=_writable, metavar="FILE", help="also write JUnit's XML"),
+    option("--json", type=_writable, metavar="FILE", help="also write JSON"),
+    KERNEL,
+    *NEW_RUNS,
+)
+OPTIONS = (
+    option("places", nargs="+", type=Path, metavar="FILE|FOLDER", help="scripts, .pkt"),
+    *OF_SCRIPTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,33 +6,35 @@ import json
 from twoway.commands.options import (
     BACKEND,
     CREW,
+    EXPERIMENTS_OR_ALL,
     JSON,
     KERNEL,
     NEW_RUNS,
-    add_experiments,
-    add_options,
     all_ids,
+    option,
     shorten_path,
 )
-from twoway.commands.sweeping import judge_points, named_points, run_all
+from twoway.commands.sweep import judge_points, named_points, run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.messages import say
 
 # The standards of claims, in words.
 _FORMS = {"digits": "numbers in print", "formula": "formulas", "words": "in words"}
 HELP = "the reproduction report: `sweep`, and everything compared with the papers"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `papers` to its parser."""
-    add_experiments(parser)
-    parser.add_argument(
+OPTIONS = (
+    EXPERIMENTS_OR_ALL,
+    option(
         "--keep-captures",
         action="store_true",
         help="keep the captures of all runs; by default runs of this command keep only the "
         "captures that a page needs; `twoway run POINT` makes the others again",
-    )
-    add_options(parser, JSON, *NEW_RUNS, *CREW, BACKEND, KERNEL)
+    ),
+    JSON,
+    *NEW_RUNS,
+    *CREW,
+    BACKEND,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,9 +7,10 @@ from pathlib import Path
 from twoway.commands.options import (
     KEEP,
     NEW_RUNS,
+    SUITE,
     WORKERS,
-    add_options,
     at_least_one,
+    option,
     results_folder,
     shorten_path,
 )
@@ -19,36 +20,31 @@ from twoway.errors import UsageError
 from twoway.messages import say
 
 HELP = "what a patch of the kernel changes: a suite before and after, as a mail"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `patch` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "patch",
         metavar="FILE|FOLDER",
         help="a patch, an mbox or a diff; or the folder of an unpacked source that has the change",
-    )
-    parser.add_argument(
-        "controls", nargs="*", help="more columns than the suite's own, as for `twoway score`"
-    )
-    parser.add_argument(
+    ),
+    option("controls", nargs="*", help="more columns than the suite's own, as for `twoway score`"),
+    option(
         "--against",
         default="guest",
         metavar="SOURCE",
         help="the kernel without the change, as for --kernel (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
-    )
-    add_options(parser, WORKERS, KEEP, *NEW_RUNS)
-    parser.add_argument(
+    ),
+    SUITE,
+    WORKERS,
+    KEEP,
+    *NEW_RUNS,
+    option(
         "--seeds",
         type=at_least_one,
         default=5,
         metavar="N",
         help="runs of each cell, with the seeds 1 to N (default: %(default)s)",
-    )
-    parser.set_defaults(backend="uml", scheduler=None)
+    ),
+)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.card_text import change_mail
     from twoway.runs.manifest import git_revision
 
+    args.backend, args.scheduler = "uml", None
     patch = Path(args.patch).expanduser()
     if not patch.exists():
         raise UsageError(f"{patch}: no patch, and no folder of a source")

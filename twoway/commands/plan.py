@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import JSON, add_experiment, add_options
+from twoway.commands.options import EXPERIMENT, JSON
 
 if TYPE_CHECKING:
     from twoway.contract.plan import Daemon, Step
@@ -14,12 +14,7 @@ _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),
     *("at_start", "changes", "user_programs", "teardown"),
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `plan` to its parser."""
-    add_experiment(parser)
-    add_options(parser, JSON)
+OPTIONS = (EXPERIMENT, JSON)
 
 
 def run(args: argparse.Namespace) -> int:

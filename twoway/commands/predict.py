@@ -2,19 +2,17 @@
 
 import argparse
 
-from twoway.commands.options import add_experiments, all_ids, complain, shorten_path
+from twoway.commands.options import EXPERIMENTS_OR_ALL, all_ids, complain, option, shorten_path
 from twoway.messages import say
 
 HELP = "write predicted values beside an experiment's file, to commit before the first run"
 _HINT = "`twoway predict {}` writes it again; `git diff` then shows what changed"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `predict` to its parser."""
-    add_experiments(parser)
-    parser.add_argument(
+OPTIONS = (
+    EXPERIMENTS_OR_ALL,
+    option(
         "--check", action="store_true", help="write nothing; exit code 1 if a file is out of date"
-    )
+    ),
+)
 
 
 def run(args: argparse.Namespace) -> int:

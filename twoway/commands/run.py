@@ -4,32 +4,13 @@ import argparse
 from threading import Thread
 
 from twoway.commands import sweep
-from twoway.commands.options import (
-    BACKEND,
-    CREW,
-    DEFAULT_EXPERIMENT,
-    JSON,
-    KEEP,
-    KERNEL,
-    METRIC,
-    NEW_RUNS,
-    SEEDS,
-    WATCH,
-    add_experiments,
-    add_options,
-    results_folder,
-)
-from twoway.commands.reporting import report_on
+from twoway.commands.options import DEFAULT_EXPERIMENT, experiments_by_default, results_folder
+from twoway.commands.report import report_on
 from twoway.errors import UsageError
 from twoway.messages import say
 
 HELP = "run an experiment in virtual time and report, or all points of several that have no run"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `run` to its parser."""
-    add_experiments(parser, DEFAULT_EXPERIMENT)
-    add_options(parser, JSON, *NEW_RUNS, METRIC, SEEDS, WATCH, *CREW, KEEP, BACKEND, KERNEL)
+OPTIONS = (experiments_by_default(DEFAULT_EXPERIMENT), *sweep.OF_RUNS)
 
 
 def run(args: argparse.Namespace) -> int:

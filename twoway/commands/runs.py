@@ -4,17 +4,13 @@ import argparse
 import json
 from dataclasses import asdict
 
-from twoway.commands.options import JSON, RESULTS, add_options, shorten_path
+from twoway.commands.options import JSON, RESULTS, shorten_path
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import in_a_sentence
 from twoway.messages import say
 
 HELP = "the finished runs, with identities and verdicts; and a page of them, results/index.html"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `runs` to its parser."""
-    add_options(parser, JSON, RESULTS)
+OPTIONS = (JSON, RESULTS)
 
 
 def run(args: argparse.Namespace) -> int:

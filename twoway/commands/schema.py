@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from twoway.commands.options import PUBLISHED, SCHEMAS
+from twoway.commands.options import PUBLISHED, SCHEMAS, option
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 # Parts of a schema that have fields, or further parts, by name.
 _MAPS = {"properties", "$defs"}
 HELP = "JSON Schema of a file format, every field described; the site of `make docs` has pages"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `schema` to its parser."""
-    parser.add_argument("kind", choices=SCHEMAS)
+OPTIONS = (option("kind", choices=SCHEMAS),)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,11 +13,12 @@ from twoway.commands.options import (
     KERNEL,
     NEW_RUNS,
     SEEDS,
-    add_options,
+    SUITE,
+    option,
     results_folder,
     shorten_path,
 )
-from twoway.commands.sweeping import run_all
+from twoway.commands.sweep import run_all
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.errors import UsageError
 from twoway.messages import console, say, suggest
@@ -34,28 +35,30 @@ if TYPE_CHECKING:
     from twoway.sweeps.sweep import Outcome
 
 HELP = "congestion controls compared: a card of yours beside Reno, CUBIC and BBR"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `score` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "controls",
         nargs="*",
         help="a control of the kernel, such as vegas; a C file or folder of a module that "
         "registers one, such as ./tcp_mine.c; or one of QUIC, such as quic-cubic; each also on "
         "another stack or kernel, as vegas+linux, vegas+newest; the suite's own columns are always "
         "included",
-    )
-    parser.add_argument(
-        "--suite", default="quick", help="a name under suites/, or a file (default: %(default)s)"
-    )
-    parser.add_argument(
+    ),
+    SUITE,
+    option(
         "--against",
         help="print the cells that differ from another card (card.json, or its folder), those in "
         "which the first control differs from this column, such as cubic, or those that differ on "
         "another kernel, named as for --kernel",
-    )
-    add_options(parser, JSON, *NEW_RUNS, SEEDS, *CREW, KEEP, BACKEND, KERNEL)
+    ),
+    JSON,
+    *NEW_RUNS,
+    SEEDS,
+    *CREW,
+    KEEP,
+    BACKEND,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,20 +4,19 @@ import argparse
 from functools import partial
 
 from twoway.commands import packetdrill
+from twoway.commands.options import add_options, option
 from twoway.errors import UsageError
 from twoway.messages import suggest
 
 HELP = "the selftests of the network in a kernel's own source, on that kernel, in virtual time"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `selftests` to its parser."""
-    parser.add_argument(
+OPTIONS = (
+    option(
         "collection",
         metavar="COLLECTION[:TEST]",
         help="a folder below tools/testing/selftests, such as net/packetdrill or net/mptcp",
-    )
-    packetdrill.add_options_of_scripts(parser)
+    ),
+    *packetdrill.OF_SCRIPTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         args.places = [tests / collection / only]
         return packetdrill.run(args)
     usual = argparse.ArgumentParser()
-    packetdrill.add_options_of_scripts(usual)
+    add_options(usual, *packetdrill.OF_SCRIPTS)
     of_scripts = ("packetdrill", "variant", "tolerance", "percent")
     if given := [f"--{n}" for n in of_scripts if getattr(args, n) != usual.get_default(n)]:
         raise UsageError(f"{collection}: has no scripts of packetdrill for {', '.join(given)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import RESULTS, add_options, shorten_path
+from twoway.commands.options import RESULTS, option, shorten_path
 from twoway.messages import say
 
 if TYPE_CHECKING:
@@ -20,26 +20,34 @@ HELP = (
     "write a run, all points of a sweep, or a card with its runs, into one file to hand on: a "
     "browser opens its page, `twoway compare` and `twoway.load` read its runs"
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `share` to its parser."""
-    help_text = (
-        "a run's folder, a point, an identity, or an experiment: for a sweep all points; or the "
-        "folder of a card, such as results/score/quick"
-    )
-    parser.add_argument("run", help=help_text)
-    help_text = "print a card's rows in this form instead: plain ASCII of 72 columns for mail"
-    parser.add_argument("--as", dest="form", choices=("latex", "markdown", "mail"), help=help_text)
-    help_text = "with --as: rows with this word in their situation or metric; may be repeated"
-    parser.add_argument("--rows", action="append", default=[], metavar="WORD", help=help_text)
-    help_text = (
-        "include the captures, so that receivers can read series and packets and draw pictures"
-    )
-    parser.add_argument("--captures", action="store_true", help=help_text)
-    help_text = "(default: ID.shared.html in this folder)"
-    parser.add_argument("--to", type=Path, metavar="FILE.html", help=help_text)
-    add_options(parser, RESULTS)
+OPTIONS = (
+    option(
+        "run",
+        help="a run's folder, a point, an identity, or an experiment: for a sweep all points; or "
+        "the folder of a card, such as results/score/quick",
+    ),
+    option(
+        "--as",
+        dest="form",
+        choices=("latex", "markdown", "mail"),
+        help="print a card's rows in this form instead: plain ASCII of 72 columns for mail",
+    ),
+    option(
+        "--rows",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="with --as: rows with this word in their situation or metric; may be repeated",
+    ),
+    option(
+        "--captures",
+        action="store_true",
+        help="include the captures, so that receivers can read series and packets and draw "
+        "pictures",
+    ),
+    option("--to", type=Path, metavar="FILE.html", help="(default: ID.shared.html in this folder)"),
+    RESULTS,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,14 +2,10 @@
 
 import argparse
 
-from twoway.commands.options import add_experiment
+from twoway.commands.options import EXPERIMENT
 
 HELP = "the network in the guest, with Mininet's prompt"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `shell` to its parser."""
-    add_experiment(parser)
+OPTIONS = (EXPERIMENT,)
 
 
 def run(args: argparse.Namespace) -> int:

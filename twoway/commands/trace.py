@@ -3,8 +3,8 @@
 import argparse
 import json
 
-from twoway.commands.options import JSON, KERNEL, RESULTS, RUN, add_options, shorten_path
-from twoway.commands.reporting import repeatable_run
+from twoway.commands.options import JSON, KERNEL, RESULTS, RUN, option, shorten_path
+from twoway.commands.report import repeatable_run
 from twoway.messages import say
 
 HELP = (
@@ -13,13 +13,10 @@ HELP = (
 )
 # The most lines on a terminal; the page and --json have all.
 _MOST_LINES = 60
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `trace` to its parser."""
-    add_options(parser, RUN)
-    for name, what in (("from", "start"), ("to", "end")):
-        parser.add_argument(
+OPTIONS = (
+    RUN,
+    *(
+        option(
             f"--{name}",
             dest=f"{name}_s",
             type=float,
@@ -27,7 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="S",
             help=f"{what} of the interval, s after the traffic's start",
         )
-    add_options(parser, JSON, RESULTS, KERNEL)
+        for name, what in (("from", "start"), ("to", "end"))
+    ),
+    JSON,
+    RESULTS,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import add_experiments, all_ids, complain
+from twoway.commands.options import EXPERIMENTS_OR_ALL, all_ids, complain
 from twoway.errors import SpecError, TwowayError
 from twoway.messages import say
 
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 HELP = "check experiments, or all rows of suites, without running them; all experiments by default"
 _STAYS = "a prediction stays as it was committed; `contradicted` says where runs contradict it"
 _PRESET = "`stack: {preset: linux}` gives hosts the kernel's own defaults; docs/limits.md, Hosts"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `vet` to its parser."""
-    add_experiments(parser)
+OPTIONS = (EXPERIMENTS_OR_ALL,)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twoway.commands.options import (
     JSON,
@@ -11,13 +11,14 @@ from twoway.commands.options import (
     RESULTS,
     RUN,
     WORKERS,
-    add_options,
+    Option,
     at_least_one,
+    option,
     run_again,
     seconds,
     shorten_path,
 )
-from twoway.commands.reporting import repeatable_run
+from twoway.commands.report import repeatable_run
 from twoway.messages import say
 
 if TYPE_CHECKING:
@@ -31,37 +32,45 @@ _AROUND_S = 0.02
 _MOST_LINES = 14
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `why` to its parser."""
-    add_options(parser, RUN)
-    parser.add_argument(
+def _pause() -> dict[str, Any]:
+    from twoway.sweeps.events import PAUSE_S
+
+    return {
+        "type": seconds,
+        "default": PAUSE_S,
+        "metavar": "S",
+        "help": "an application's silence is a pause from this time on, s (default: %(default)s)",
+    }
+
+
+OPTIONS = (
+    RUN,
+    option(
         "other",
         nargs="?",
         metavar="OTHER",
         help="a run that differs in one parameter: until when does the parameter decide?",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--metric",
         metavar="NAME",
         help="the metric (default: goodput of the first connection; without one, utilisation of "
         "the first queue)",
-    )
-    parser.add_argument(
+    ),
+    option(
         "--most",
         type=at_least_one,
         default=40,
         metavar="N",
         help="the most events to try: bursts first, then the first event of each "
         "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--pause",
-        type=seconds,
-        default=0.2,
-        metavar="S",
-        help="an application's silence is a pause from this time on, s (default: %(default)s)",
-    )
-    add_options(parser, JSON, RESULTS, WORKERS, KERNEL)
+    ),
+    Option(("--pause",), _pause),
+    JSON,
+    RESULTS,
+    WORKERS,
+    KERNEL,
+)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import pytest
 from support.swept_runs import write_points
 
 from twoway.commands import sweep
+from twoway.commands.options import add_options
 from twoway.sweeps.sweep import Outcome
 
 OnOutcome = Callable[[list[Outcome], list[str]], None]
@@ -15,7 +16,7 @@ OnOutcome = Callable[[list[Outcome], list[str]], None]
 
 def _arguments(results: Path, *options: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    sweep.add_arguments(parser)
+    add_options(parser, *sweep.OPTIONS)
     return parser.parse_args(["swept", "--results", str(results), *options])
 
 

@@ -12,7 +12,7 @@ from support.synthetic_run import claim, edit_json, finding, prediction, write_r
 from support.warm_command import twoway
 
 from twoway.commands import reporting
-from twoway.commands.reporting import report_on
+from twoway.commands.report import report_on
 from twoway.errors import TwowayError
 from twoway.report import report
 from twoway.report.paper_text import cells

@@ -10,7 +10,7 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from selenium.webdriver.common.by import By
 from support.swept_runs import write_points
 
-from twoway.commands.sweeping import judge_points
+from twoway.commands.sweep import judge_points
 from twoway.contract.verdicts import BAD, GOOD, VERDICTS, Verdicts
 from twoway.report.results import Experiment, read_results
 from twoway.report.sweep_page import write_sweep_pages

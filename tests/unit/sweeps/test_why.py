@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from twoway.commands.reporting import repeatable_run
+from twoway.commands.report import repeatable_run
 from twoway.sweeps.events import Event
 from twoway.sweeps.why import Answer, Pair, _neighbours
 

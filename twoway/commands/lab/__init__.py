@@ -1,1 +1,0 @@
-"""The subcommands of `twoway lab`, a module each: HELP, add_arguments and run."""
