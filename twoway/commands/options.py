@@ -81,12 +81,12 @@ def _backends() -> dict[str, Any]:
 
 
 def _formats() -> dict[str, Any]:
-    from twoway.report.export import formats
+    from twoway.report.export import FORMATS
 
     return {
-        "choices": tuple(formats()),
+        "choices": tuple(FORMATS),
         "default": "csv",
-        "help": "; ".join(f"{each.name}: {each.help}" for each in formats().values()),
+        "help": "; ".join(f"{name}: {each.help}" for name, each in FORMATS.items()),
     }
 
 

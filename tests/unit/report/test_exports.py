@@ -10,7 +10,7 @@ from flent import resultset
 from support.synthetic_run import PAYLOAD_BYTES, edit_json, write_run
 from support.warm_command import twoway
 
-from twoway.report.export import export_run, formats
+from twoway.report.export import FORMATS, export_run
 
 pytestmark = pytest.mark.slow
 
@@ -89,9 +89,9 @@ def test_same_run_exports_same_bytes(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each format gives equal bytes for one run at any time."""
-    made = {name: export_run(run, name).read_bytes() for name in formats()}
+    made = {name: export_run(run, name).read_bytes() for name in FORMATS}
     monkeypatch.setattr("time.time", lambda: 1e9)
-    for name, form in formats().items():
+    for name, form in FORMATS.items():
         again = export_run(run, name, tmp_path / f"again{form.suffix}")
         assert again.read_bytes() == made[name], name
 
