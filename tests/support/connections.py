@@ -3,8 +3,10 @@
 from typing import Any
 
 from twoway.contract.network import CONNECT_NS, START_NS, Connection, DatagramFlow
+from twoway.description.predictions import setup_of
 from twoway.links.direction import Direction
-from twoway.theory.network import Bottleneck
+from twoway.runs.points import load_point
+from twoway.theory.network import Bottleneck, Setup
 
 NOWHERE: dict[str, Any] = {
     "from_": "h1",
@@ -57,3 +59,9 @@ def bottleneck(
     """Make a link with a rate, a delay and a queue, and the times of its packets."""
     fields = {"rate_mbit": rate_bit / 1e6, "delay_ms": delay_ns / 1e6, "queue_packets": packets}
     return Bottleneck(Direction.model_validate(fields), data_s, ack_s, share)
+
+
+def setup_at(name: str) -> Setup:
+    """Return the setup that theories get for an experiment's point."""
+    it = load_point(name)
+    return setup_of(it.experiment, it.profile, it.graph, it.connections, it.datagrams)

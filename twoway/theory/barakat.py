@@ -94,42 +94,10 @@ def largest_window(pipe: float, main: Node) -> float:
     return pipe + main.buffer_packets
 
 
-def avoidance_rate(window: float, main: Node) -> float:
-    """Compute R_CA, the rate of congestion avoidance at a window above mu T.
-
-    A node before the main one that is slower than R_CA takes over a part of the queue.
-    """
-    return main.rate * (window + 1) / window
-
-
 def loses_in_slow_start(pipe: float, nodes: Sequence[Node], main: Node) -> bool:
     """Tell whether a queue overflows before the window reaches half of W_max."""
     smallest = min(filling_bursts(nodes, main))
     return largest_window(pipe, main) / 2 >= loss_window(smallest)
-
-
-def equivalent(nodes: Sequence[Node], main: Node) -> Node:
-    """Replace all nodes before the main one by one with equal losses.
-
-    The single node has the last one's rate, mu' = mu_n, and the smallest of S_1..S_n fills its
-    queue.
-
-    Raises: ValueError without nodes.
-    """
-    if not nodes:
-        raise ValueError("there are no nodes to replace")
-    rate = nodes[-1].rate
-    smallest = min(filling_bursts(nodes, main)[:-1])
-    return Node(rate, smallest * (2 * main.rate - rate) / (2 * main.rate))
-
-
-def uniform_chain(count: int, buffer_packets: float, main: Node) -> list[Node]:
-    """Make figure 4's nodes, mu_i = 2 mu - i mu / (n + 1).
-
-    Their filling bursts are S_i = B_i (2 (n + 1) - (i - 1)) and S = B (n + 2).
-    """
-    step = main.rate / (count + 1)
-    return [Node(2 * main.rate - i * step, buffer_packets) for i in range(1, count + 1)]
 
 
 def is_safe(pipe: float, main_packets: float, upstream_packets: float) -> bool:

@@ -94,14 +94,6 @@ def one_way_cycle(one: Sender, two: Sender) -> Fraction:
     return max(one.burst, _round_trip(one, two))
 
 
-def one_way_efficiency(one: Sender, two: Sender) -> Fraction:
-    """Compute the efficiency of the first connection alone.
-
-    W/(2L+1), with ACK time.
-    """
-    return one.burst / one_way_cycle(one, two)
-
-
 def cycle(one: Sender, two: Sender) -> Fraction:
     """Compute the mean cycle of busy periods, s, with ACK time.
 

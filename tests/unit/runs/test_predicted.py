@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.connections import setup_at
 from support.running import ROOT, SMALL, write_experiment
 from support.warm_command import twoway
 
-from twoway.description.predictions import setup_of
 from twoway.errors import SpecError
 from twoway.links.dtm import Channel
 from twoway.measure.registry import metric_names
@@ -165,12 +165,6 @@ def test_kept_predictions_are_of_experiments_that_exist() -> None:
 THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
 
 
-def _predicted(name: str) -> dict[str, float]:
-    point = load_point(name)
-    setup = setup_of(point.experiment, point.profile, point.graph, list(point.connections))
-    return predict(THEORIES[name], setup)
-
-
 @pytest.mark.parametrize("name", THEORIES)
 def test_predictions_are_metrics(name: str) -> None:
     """Theories predict only measured metrics, and give numbers."""
@@ -179,6 +173,6 @@ def test_predictions_are_metrics(name: str) -> None:
         n for n, link in point.profile.directions.items() if link.elements.contains(Channel)
     ]
     known = metric_names(point.profile.directions, [c.name for c in point.connections], channels)
-    values = _predicted(name)
+    values = predict(THEORIES[name], setup_at(name))
     assert set(values) <= set(known)
     assert all(math.isfinite(value) for value in values.values())

@@ -11,8 +11,6 @@ from support.connections import bottleneck, connection
 
 from twoway.theory.barakat import (
     Node,
-    avoidance_rate,
-    equivalent,
     filling_bursts,
     is_safe,
     largest_window,
@@ -21,7 +19,6 @@ from twoway.theory.barakat import (
     loss_cycle,
     loss_window,
     slow_nodes,
-    uniform_chain,
 )
 from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.registry import predict
@@ -33,29 +30,26 @@ TRIP_S = 0.560
 PIPE = MU * TRIP_S  # 205.1
 
 
+def _uniform_chain(count: int, buffer_packets: float, main: Node) -> list[Node]:
+    """Make figure 4's nodes, mu_i = 2 mu - i mu / (n + 1)."""
+    step = main.rate / (count + 1)
+    return [Node(2 * main.rate - i * step, buffer_packets) for i in range(1, count + 1)]
+
+
 @given(count=st.integers(1, 10), buffer=st.integers(1, 200), own=st.integers(1, 200))
 def test_bursts_of_a_uniform_chain(count: int, buffer: int, own: int) -> None:
     """The paper's simple calculation: S = B (n + 2) and S_i = B_i (2 (n + 1) - (i - 1))."""
     main = Node(MU, own)
-    bursts = filling_bursts(uniform_chain(count, buffer, main), main)
+    bursts = filling_bursts(_uniform_chain(count, buffer, main), main)
     expected = [buffer * (2 * (count + 1) - (i - 1)) for i in range(1, count + 1)]
     assert bursts == pytest.approx([*expected, own * (count + 2)])
-
-
-@pytest.mark.parametrize("count", range(1, 11))
-def test_equivalent_node_of_figure_4(count: int) -> None:
-    """Buffers of 17 packets give B' = 8.5 n (n + 3) / (n + 1) and mu' = mu + mu / (n + 1)."""
-    main = Node(MU, 20)
-    node = equivalent(uniform_chain(count, 17, main), main)
-    assert node.rate == pytest.approx(MU + MU / (count + 1))
-    assert node.buffer_packets == pytest.approx(8.5 * count * (count + 3) / (count + 1))
 
 
 @pytest.mark.parametrize("count", range(1, 11))
 def test_figure_4_overflows_upstream_from_four_nodes_on(count: int) -> None:
     """From 4 nodes of 17 packets on, the last node overflows before the bottleneck of 20."""
     main = Node(MU, 20)
-    bursts = filling_bursts(uniform_chain(count, 17, main), main)
+    bursts = filling_bursts(_uniform_chain(count, 17, main), main)
     smallest = bursts.index(min(bursts))
     assert smallest == (count - 1 if count >= 4 else count)
 
@@ -66,28 +60,11 @@ def test_figure_4_jumps_once_and_by_little() -> None:
     The paper has its jump near n = 5. If S_B were two packets less, our jump would be at n = 4.
     """
     main = Node(MU, 20)
-    chains = [uniform_chain(n, 17, main) for n in range(11)]
+    chains = [_uniform_chain(n, 17, main) for n in range(11)]
     loses = [loses_in_slow_start(PIPE, chain, main) for chain in chains]
     assert loses == [True] * 3 + [False] * 8
     assert 2 * loss_window(min(filling_bursts(chains[3], main))) == pytest.approx(228)
     assert largest_window(PIPE, main) == pytest.approx(225.08, abs=5e-3)
-
-
-@given(
-    rates=st.lists(st.floats(1.01, 1.99), min_size=1, max_size=6, unique=True),
-    buffers=st.lists(st.integers(1, 300), min_size=6, max_size=6),
-    own=st.integers(1, 300),
-)
-def test_equivalent_node_is_equivalent(rates: list[float], buffers: list[int], own: int) -> None:
-    """Node and chain fill at the same burst; a chain of one node is the node itself."""
-    main = Node(1, own)
-    chain = [Node(r, b) for r, b in zip(sorted(rates, reverse=True), buffers, strict=False)]
-    node = equivalent(chain, main)
-    assert filling_bursts([node], main) == pytest.approx(
-        [min(filling_bursts(chain, main)[:-1]), filling_bursts(chain, main)[-1]]
-    )
-    again = equivalent([node], main)
-    assert again.buffer_packets == pytest.approx(node.buffer_packets)
 
 
 @given(burst=st.floats(1, 1e6))
@@ -112,8 +89,6 @@ def test_fast_nodes_do_not_count() -> None:
     assert slow_nodes(nodes, Node(1, 9)) == [nodes[1], nodes[3]]
     with pytest.raises(ValueError, match="must fall from twice the last"):
         filling_bursts(nodes, Node(1, 9))
-    with pytest.raises(ValueError, match="no nodes"):
-        equivalent([], Node(1, 9))
 
 
 def test_slow_upstream_nodes_only_help() -> None:
@@ -161,8 +136,7 @@ def test_figure_6_region() -> None:
 
 
 def test_figure_2_moves_the_queue() -> None:
-    """R_CA is 1.507 Mbit/s; W_max is 305 for a buffer of 100 packets and 255 for one of 50."""
-    assert avoidance_rate(PIPE, Node(1.5, 50)) == pytest.approx(1.5073, abs=5e-5)
+    """W_max is 305 for a buffer of 100 packets and 255 for one of 50."""
     assert largest_window(PIPE, Node(MU, 100)) == pytest.approx(305.1, abs=0.05)
     assert largest_window(PIPE, Node(MU, 50)) == pytest.approx(255.1, abs=0.05)
 

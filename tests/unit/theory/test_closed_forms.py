@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.connections import setup_at
 
-from twoway.description.predictions import setup_of
 from twoway.links.loss import Loss
 from twoway.links.rate import Rate
 from twoway.runs.points import load_point
@@ -42,15 +42,10 @@ def test_points_record_what_is_of_the_testbed() -> None:
 # Gilbert's model is for random losses with a constant share.
 
 
-def _setup(name: str) -> Setup:
-    point = load_point(name)
-    return setup_of(point.experiment, point.profile, point.graph, point.connections)
-
-
 @pytest.mark.parametrize("loss", [{"every": 100}, {"schedule": [[0, 1]]}])
 def test_losses_without_a_constant_chance_are_refused(loss: dict[str, object]) -> None:
     """A link that loses by count or by a schedule has no deviation from a share."""
-    setup = _setup("link-loss@control=reno,burst=1,seed=1")
+    setup = setup_at("link-loss@control=reno,burst=1,seed=1")
     assert link_loss.predict(setup)["link_loss_deviation.flow"] == 0
     link = setup.links["forward"].with_fields(loss=Loss.model_validate(loss))
     with pytest.raises(ValueError, match="forward loses no constant share of packets by chance"):
@@ -59,7 +54,7 @@ def test_losses_without_a_constant_chance_are_refused(loss: dict[str, object]) -
 
 def test_a_path_over_several_links_is_refused() -> None:
     """A theory of one link predicts nothing for a connection over two."""
-    setup = _setup("link-loss@control=reno,burst=1,seed=1")
+    setup = setup_at("link-loss@control=reno,burst=1,seed=1")
     (flow,) = setup.connections
     over_two = flow.model_copy(update={"directions": ("forward", "reverse")})
     longer = replace(setup, connections=(over_two,))
@@ -105,11 +100,6 @@ def test_a_full_queue(rate: int, loss: float) -> None:
 # One flow alone: bounds of its round trip and of the link's idle time, by hand.
 
 
-def _setup_of(name: str) -> Setup:
-    point = load_point(f"pantheon@{name}")
-    return setup_of(point.experiment, point.profile, point.graph, point.connections)
-
-
 @pytest.mark.parametrize(
     ("point", "expected"),
     [
@@ -126,14 +116,14 @@ def _setup_of(name: str) -> Setup:
 )
 def test_bounds(point: str, expected: dict[str, float]) -> None:
     """A full buffer bounds the round trip, and growing windows the link's idle time."""
-    found = alone.predict(_setup_of(point))
+    found = alone.predict(setup_at(f"pantheon@{point}"))
     found["idle_s"] = 60 * (1 - found.pop("utilisation.forward"))
     assert found == pytest.approx(expected, rel=1e-9)
 
 
 def test_other_networks_are_refused() -> None:
     """Networks of two connections, other controls or a small CUBIC buffer are refused."""
-    setup = _setup_of("control=cubic,line=fast")
+    setup = setup_at("pantheon@control=cubic,line=fast")
     there, (flow,) = setup.links["forward"], setup.connections
     short = {**setup.links, "forward": there.with_fields(queue_packets=19)}
     reno = flow.model_copy(update={"congestion": "reno"})
@@ -159,8 +149,7 @@ def _rate(link: Bottleneck) -> dict[str, Any]:
 
 
 def _ack_setup(name: str, **rate: Any) -> Setup:
-    point = load_point(name)
-    found = setup_of(point.experiment, point.profile, point.graph, point.connections)
+    found = setup_at(name)
     back = found.links["reverse"]
     changed = back.with_fields(rate=Rate.model_validate({**_rate(back), **rate}))
     if "grants" in rate:
@@ -206,8 +195,7 @@ def test_a_bunch_that_hangs_on_chance_is_not_predicted() -> None:
 
 @pytest.fixture(scope="module", name="racks")
 def _racks() -> Setup:
-    point = load_point("dctcp-racks@acks=every-segment")
-    return setup_of(point.experiment, point.profile, point.graph, point.connections)
+    return setup_at("dctcp-racks@acks=every-segment")
 
 
 def test_least_windows_fill_the_port(racks: Setup) -> None:
@@ -254,11 +242,6 @@ def test_least_windows_need_their_network(racks: Setup) -> None:
 # RFC 9438's mean windows for one loss in N packets, by hand and by cycles of segments.
 
 
-def _cubic_setup(name: str) -> Setup:
-    point = load_point(f"counted-loss@{name}")
-    return setup_of(point.experiment, point.profile, point.graph, point.connections)
-
-
 def test_windows_are_those_of_the_rfc() -> None:
     """With a round trip of 0.1 s the mean windows equal those of RFC 9438's tables."""
     assert cubic_window(10, 0.1) == pytest.approx(1.054, abs=0.0005)
@@ -289,22 +272,26 @@ def test_cubic_has_its_mean_over_a_cycle(packets: int) -> None:
 )
 def test_throughput_is_a_window_a_trip(point: str, mbit: float) -> None:
     """Without losses a mean window arrives each round trip; CUBIC's is at least Reno's."""
-    assert predict(_cubic_setup(point)) == {"throughput.flow": pytest.approx(mbit, rel=1e-4)}
+    assert predict(setup_at(f"counted-loss@{point}")) == {
+        "throughput.flow": pytest.approx(mbit, rel=1e-4)
+    }
 
 
 def test_cubic_without_its_region_is_slower_near() -> None:
     """CUBIC without its Reno-friendly region has 16.8 segments at 40 ms and one loss in 1000."""
-    near, far = (_cubic_setup(f"control=cubic,lost=1000-{place}") for place in ("near", "far"))
+    near, far = (
+        setup_at(f"counted-loss@control=cubic,lost=1000-{place}") for place in ("near", "far")
+    )
     alone = counted_loss_cubic.predict(near)["throughput.flow"]
     assert alone == pytest.approx(16.80 * 0.999 * 0.012 / 0.0401232, rel=1e-3)
     assert counted_loss_cubic.predict(far) == predict(far)
     with pytest.raises(ValueError, match="not of cubic: reno"):
-        counted_loss_cubic.predict(_cubic_setup("control=reno,lost=1000-near"))
+        counted_loss_cubic.predict(setup_at("counted-loss@control=reno,lost=1000-near"))
 
 
 def test_counted_losses_need_their_network() -> None:
     """Setups with random losses, other controls, delayed ACKs or full links are refused."""
-    setup = _cubic_setup("control=cubic,lost=10000-far")
+    setup = setup_at("counted-loss@control=cubic,lost=10000-far")
     there, (flow,) = setup.links["forward"], setup.connections
     by_chance = there.with_fields(loss=Loss(percent=1))
     tenth = there.with_fields(rate_mbit=there.rate_bit / 1e7)

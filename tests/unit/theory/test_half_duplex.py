@@ -9,13 +9,11 @@ import pytest
 import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.connections import setup_at
 
-from twoway.description.predictions import setup_of
 from twoway.links.half_duplex import Medium
 from twoway.paths import PROFILES, experiment_files
-from twoway.runs.points import load_point
 from twoway.theory.kalampoukas import cycle
-from twoway.theory.network import Setup
 from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict
 
@@ -25,16 +23,8 @@ US = 1e-6
 DATA, ACK, GAP = 600 * US, 16 * US, 200 * US
 
 
-def _setup(name: str, **changes: Any) -> Setup:
-    point = load_point(name)
-    found = setup_of(
-        point.experiment, point.profile, point.graph, point.connections, point.datagrams
-    )
-    return replace(found, **changes)
-
-
 def _predicted(name: str, **changes: Any) -> dict[str, float]:
-    return predict("half_duplex", _setup(name, **changes))
+    return predict("half_duplex", replace(setup_at(name), **changes))
 
 
 @pytest.mark.parametrize(("acks", "share"), [("every-segment", 1), ("delayed", 0.5)])
@@ -65,7 +55,7 @@ def test_the_model_meets_the_closed_form_at_a_common_start(
     window: int, delay_ms: float, gap_us: int, acks: str, share: float
 ) -> None:
     """A round is the data of both ends, then all ACKs, or the first ACK's propagation if longer."""
-    setup = _setup(f"half-duplex@gap_us=0,acks={acks},traffic=two-way")
+    setup = setup_at(f"half-duplex@gap_us=0,acks={acks},traffic=two-way")
     found = predict(
         "half_duplex",
         replace(
@@ -89,7 +79,7 @@ def test_the_model_meets_the_closed_form_at_a_common_start(
 @pytest.mark.parametrize(("start_ms", "busy"), [(0, 0.4929), (1, 0.4968), (3, 0.4929)])
 def test_the_first_acks_decide_who_is_ahead(start_ms: float, busy: float) -> None:
     """With Linux's first ACKs, ends that start 3 ms apart fall into step; with 1 ms they do not."""
-    setup = _setup("half-duplex@gap_us=0,acks=delayed,traffic=two-way")
+    setup = setup_at("half-duplex@gap_us=0,acks=delayed,traffic=two-way")
     first, second = setup.connections
     later = second.model_copy(update={"start_ns": first.start_ns + round(start_ms * 1e6)})
     found = predict("half_duplex", replace(setup, connections=(first, later)))
@@ -127,12 +117,12 @@ def test_what_is_not_predicted(name: str, changes: dict[str, Any], sentence: str
 def test_other_theories_have_no_shared_medium() -> None:
     """Theories of links with separate directions predict nothing for a half-duplex link."""
     with pytest.raises(ValueError, match="half_duplex covers a shared one"):
-        predict("ack_clock", _setup(ONE_WAY))
+        predict("ack_clock", setup_at(ONE_WAY))
 
 
 def test_windows_that_queues_do_not_hold() -> None:
     """Windows larger than a queue are not predicted, because packets are dropped."""
-    setup = _setup(ONE_WAY)
+    setup = setup_at(ONE_WAY)
     links = {name: link.with_fields(queue_packets=59) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="windows of 60 packets overflow a queue"):
         predict("half_duplex", replace(setup, links=links))

@@ -7,12 +7,11 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.connections import setup_at
 from support.kept_results import kept_numbers
 
-from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
 from twoway.theory import kalampoukas, zhang
-from twoway.theory.network import Setup
 from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict, printed_values
 
@@ -105,7 +104,7 @@ def test_acks_that_go_first_wait_for_one_segment() -> None:
     watched = 100 * kalampoukas.one_way_cycle(sender, sender)
     outcome, _ = simulate((sender, sender), (watched, 2 * watched))
     efficiency = outcome.data_sent / watched
-    alone = kalampoukas.one_way_efficiency(sender, sender)
+    alone = sender.burst / kalampoukas.one_way_cycle(sender, sender)
     assert Fraction(28, 32) - Fraction(1, 50) < efficiency <= alone
     assert outcome.ack_bunch == 1
     shared, _ = simulate((replace(sender, ack_first=False),) * 2, (watched, 2 * watched))
@@ -160,7 +159,7 @@ def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
 def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fraction) -> None:
     """A single connection fills its link from W = 2L + 1 on; the paper prints 2L (section 3)."""
     sender = Sender(window, Fraction(1), FREE, delay)
-    alone = kalampoukas.one_way_efficiency(sender, sender)
+    alone = sender.burst / kalampoukas.one_way_cycle(sender, sender)
     assert alone == min(window / (2 * delay + 1), Fraction(1))
     if delay:
         assert alone <= kalampoukas.printed_one_way_efficiency(window, delay)
@@ -199,11 +198,6 @@ def test_queue_bound_of_equal_windows_leaves_out_the_pipe() -> None:
 # Predictions and printed forms for Kalampoukas's experiments of the checkout.
 
 
-def _setup(name: str) -> Setup:
-    point = load_point(name)
-    return setup_of(point.experiment, point.profile, point.graph, list(point.connections))
-
-
 @pytest.mark.parametrize(
     ("name", "metric", "value", "digits"),
     [
@@ -230,7 +224,7 @@ def test_printed_forms_give_what_the_paper_has(
 ) -> None:
     """The paper's formulas, without ACK time, give its numbers for our parameters."""
     tolerance = 0.02 if digits == 1 else 0.51 * 10**-digits
-    assert printed_values("kalampoukas", _setup(name))[metric] == pytest.approx(
+    assert printed_values("kalampoukas", setup_at(name))[metric] == pytest.approx(
         value, abs=tolerance
     )
 
@@ -239,15 +233,15 @@ def test_printed_gain_is_57_of_95_mbit() -> None:
     """When capacity grows by 95 Mbit/s, (4.2) gives the connections 57 more; the text says 64."""
     sums = []
     for rate in (60, 155):
-        forms = printed_values("kalampoukas", _setup(f"kalampoukas-4.1@rate={rate}"))
+        forms = printed_values("kalampoukas", setup_at(f"kalampoukas-4.1@rate={rate}"))
         sums.append(forms["throughput.left"] + forms["throughput.right"])
     assert sums[1] - sums[0] == pytest.approx(57, abs=0.5)
 
 
 def test_start_up_ends_where_fixed_windows_begin() -> None:
     """At the ramp's last rate slow start acts like windows of 28; no queues are predicted."""
-    ramp = predict("kalampoukas_ramp", _setup("kalampoukas-acr"))
-    fixed = predict("kalampoukas", _setup("kalampoukas-5.2"))
+    ramp = predict("kalampoukas_ramp", setup_at("kalampoukas-acr"))
+    fixed = predict("kalampoukas", setup_at("kalampoukas-5.2"))
     assert ramp["efficiency.left"] == pytest.approx(fixed["efficiency.left"], rel=3e-4)
     assert ramp["throughput.left"] > fixed["throughput.left"]
     assert ramp["busy_period_segments.forward"] == 28
@@ -268,7 +262,7 @@ def test_a_start_of_a_microsecond_decides_a_segment(name: str) -> None:
 
     Starts in one instant have a segment less.
     """
-    setup, metric = _setup(name), "queue_peak_data.forward"
+    setup, metric = setup_at(name), "queue_peak_data.forward"
     left, right = setup.connections
     later = left.model_copy(update={"start_ns": left.start_ns + 1280})
     kept = kept_numbers()[name][metric]
@@ -283,7 +277,7 @@ def test_the_bound_is_a_segment_above_the_lemmas() -> None:
     for window in (6, 14, 30):
         for rate in (24.48, 73.44, 220.32):
             name = f"kalampoukas-theorems@ack_bytes=40,window={window},rate={rate},delay=2"
-            setup = _setup(name)
+            setup = setup_at(name)
             bounds, model = predict("kalampoukas_bound", setup), predict("kalampoukas", setup)
             assert set(bounds) == {"queue_peak_data.forward", "queue_peak_data.reverse"}
             room += [bounds[metric] - model[metric] for metric in bounds]
@@ -293,19 +287,21 @@ def test_the_bound_is_a_segment_above_the_lemmas() -> None:
 def test_ack_queues_bring_one_way_efficiency_back() -> None:
     """If ACKs have their own queue, efficiency is nearly that of a single connection."""
     name = "kalampoukas-remedies@window=28,acks={},opposite={}"
-    shared = predict("kalampoukas", _setup(name.format("shared", 1)))["efficiency.left"]
-    alone = predict("kalampoukas", _setup(name.format("shared", 0)))["efficiency.left"]
+    shared = predict("kalampoukas", setup_at(name.format("shared", 1)))["efficiency.left"]
+    alone = predict("kalampoukas", setup_at(name.format("shared", 0)))["efficiency.left"]
     for acks in ("own", "priority"):
-        apart = predict("kalampoukas", _setup(name.format(acks, 1)))["efficiency.left"]
+        apart = predict("kalampoukas", setup_at(name.format(acks, 1)))["efficiency.left"]
         assert (shared < 0.66, apart > 0.9, apart < alone) == (True, True, True)
         assert apart == pytest.approx(alone, abs=0.002)
-        assert "efficiency.left" not in printed_values("kalampoukas", _setup(name.format(acks, 1)))
+        assert "efficiency.left" not in printed_values(
+            "kalampoukas", setup_at(name.format(acks, 1))
+        )
 
 
 def test_a_cluster_of_acks_is_23_four_segments_out_of_phase() -> None:
     """Four segments out of phase 23 of 28 ACKs leave in a bunch; in phase 19 do (section 5.4)."""
     for phase, expected in (("0.006738", 23), ("0", 19)):
-        values = predict("kalampoukas", _setup(f"kalampoukas-5.4@phase={phase},probe=off"))
+        values = predict("kalampoukas", setup_at(f"kalampoukas-5.4@phase={phase},probe=off"))
         assert values["queue_ack_bunch_max.long-reverse-1"] == expected
 
 

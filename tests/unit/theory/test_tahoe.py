@@ -7,10 +7,9 @@ from itertools import pairwise
 from types import ModuleType
 
 import pytest
-from support.connections import bottleneck, connection
+from support.connections import bottleneck, connection, setup_at
 
 from twoway.description.point import point_names
-from twoway.description.predictions import setup_of
 from twoway.runs.points import load_point
 from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
@@ -44,12 +43,6 @@ SAMPLE = [
 ]
 
 
-def setup(name: str) -> Setup:
-    """Return the setup that theories get for an experiment's point."""
-    point = load_point(name)
-    return setup_of(point.experiment, point.profile, point.graph, list(point.connections))
-
-
 def victims(outcome: Outcome) -> list[list[int]]:
     """Return the connections that lose in each epoch, drop by drop."""
     network = outcome.network
@@ -65,7 +58,7 @@ def test_tables_have_every_point() -> None:
         name
         for theory, names in POINTS.items()
         for name in names
-        if not tables.look_up(theory.NAME, theory.parameters(setup(name)))
+        if not tables.look_up(theory.NAME, theory.parameters(setup_at(name)))
     ]
     assert missing == [], "run `twoway compute`"
 
@@ -73,7 +66,7 @@ def test_tables_have_every_point() -> None:
 @pytest.mark.parametrize(("theory", "name"), SAMPLE)
 def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> None:
     """The model reproduces each value of these rows, to the digits kept."""
-    given = setup(name)
+    given = setup_at(name)
     kept = tables.look_up(theory.NAME, theory.parameters(given))
     assert kept == pytest.approx(theory.compute(given), rel=1e-5)
 
@@ -81,7 +74,7 @@ def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> No
 @pytest.mark.slow
 def test_the_mean_of_starts_has_its_first_start() -> None:
     """The table's first random start equals what the model computes from it."""
-    given = setup("zhang-fig3@buffer=30")
+    given = setup_at("zhang-fig3@buffer=30")
     starts = random_starts(given, 0, tahoe_starts.WITHIN_S)
     assert tahoe_starts.first_start(given) == pytest.approx(
         outcome_of(given, starts).metrics(), rel=1e-5
@@ -91,7 +84,7 @@ def test_the_mean_of_starts_has_its_first_start() -> None:
 @pytest.mark.parametrize("name", POINTS[tahoe_starts])
 def test_tolerances_are_three_deviations(name: str) -> None:
     """With random starts, a prediction's tolerance is three deviations, rounded up."""
-    deviations = tahoe_starts.deviations(setup(name))
+    deviations = tahoe_starts.deviations(setup_at(name))
     for each in load_point(name).predictions:
         assert each.tolerance is not None
         three = 3 * deviations[each.metric]
@@ -100,7 +93,7 @@ def test_tolerances_are_three_deviations(name: str) -> None:
 
 def test_a_table_is_found_by_its_parameters() -> None:
     """A setup with another delay, window or module parameter is not in the table."""
-    given = setup("zhang-fig4-5@buffer=20")
+    given = setup_at("zhang-fig4-5@buffer=20")
     assert tables.look_up("tahoe", tahoe.parameters(given))
     for other in (
         replace(given, duration_s=1999),
@@ -112,14 +105,14 @@ def test_a_table_is_found_by_its_parameters() -> None:
 
 def test_pairs_of_drops_by_turns() -> None:
     """With Linux's timer each epoch drops two packets of one connection; the two alternate."""
-    found = victims(outcome_of(setup("zhang-fig4-5@buffer=20")))
+    found = victims(outcome_of(setup_at("zhang-fig4-5@buffer=20")))
     assert all(epoch in ([0, 0], [1, 1]) for epoch in found)
     assert all(a != b for a, b in pairwise(found))
 
 
 def test_bsd_timer_gives_the_papers_utilisation_but_not_its_pattern() -> None:
     """With 4.3BSD's timer links are 70 % busy, and 132 of 207 epochs have two drops."""
-    given = replace(setup("zhang-fig4-5@buffer=20"), modules={"tcp_tahoe": {"timer": "bsd"}})
+    given = replace(setup_at("zhang-fig4-5@buffer=20"), modules={"tcp_tahoe": {"timer": "bsd"}})
     outcome = outcome_of(given)
     busy = [outcome.metrics()[f"utilisation.{direction}"] for direction in ("forward", "reverse")]
     assert busy == pytest.approx([0.7023, 0.7044], abs=0.0001)
@@ -142,27 +135,27 @@ def test_delayed_acks() -> None:
 
 def test_printed_forms() -> None:
     """Printed forms give peaks of 55 and 23 for figure 8, none for figure 9, and q + 1 one way."""
-    assert zhang.printed_values(setup("zhang-fig8")) == {
+    assert zhang.printed_values(setup_at("zhang-fig8")) == {
         "cluster_mean.first": 30,
         "cluster_mean.second": 25,
         "queue_peak.forward": 55,
         "queue_peak.reverse": 23,
     }
-    assert "queue_peak.forward" not in zhang.printed_values(setup("zhang-fig9"))
-    one_way = zhang.printed_values(setup("zhang-one-way-queue@tau_ms=1000,windows=10+10+10"))
+    assert "queue_peak.forward" not in zhang.printed_values(setup_at("zhang-fig9"))
+    one_way = zhang.printed_values(setup_at("zhang-one-way-queue@tau_ms=1000,windows=10+10+10"))
     assert one_way["queue_peak.forward"] == 6
 
 
 def test_of_one_instant_the_departure_counts_first() -> None:
     """A queue whose packet leaves as the next arrives never has two, as the paper's q + 1 says."""
-    given = setup("zhang-one-way-queue@tau_ms=980,windows=8+8+8")
+    given = setup_at("zhang-one-way-queue@tau_ms=980,windows=8+8+8")
     printed = zhang.printed_values(given)["queue_peak.forward"]
     assert zhang.compute(given)["queue_peak.forward"] == printed == 1
 
 
 def test_undefined_values_are_left_out() -> None:
     """A model without drops predicts no epochs, and no value is NaN."""
-    values = outcome_of(replace(setup("zhang-fig8"), duration_s=200)).metrics()
+    values = outcome_of(replace(setup_at("zhang-fig8"), duration_s=200)).metrics()
     assert "drops_per_epoch" not in values
     assert all(math.isfinite(value) for value in values.values())
 
@@ -242,7 +235,6 @@ def test_it_is_about_one_tahoe() -> None:
 
 def test_the_file_has_what_the_model_computes() -> None:
     """The values kept for figure 4 with three nodes are those of the present model."""
-    point = load_point("barakat-fig4@nodes=3")
-    given = setup_of(point.experiment, point.profile, point.graph, list(point.connections))
+    given = setup_at("barakat-fig4@nodes=3")
     kept = tables.look_up(tahoe_chain.NAME, tahoe_chain.parameters(given))
     assert kept == pytest.approx(tahoe_chain.compute(given), rel=1e-5)
