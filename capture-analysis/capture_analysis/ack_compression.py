@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN, BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
-from capture_analysis.two_captures.joining import partners
+from capture_analysis.two_captures.matching import partners
 
 FloatArray = NDArray[np.float64]
 

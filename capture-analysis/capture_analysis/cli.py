@@ -4,13 +4,18 @@ import argparse
 import gc
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.printable import only_printable
+from capture_analysis.printable import only_printable, printable, terminal
 
+# Seconds before the first line of progress: shorter work needs none.
+_PATIENCE_S = 2.0
+_EVERY_S = 0.5
 # The packages, and the extra that installs each.
 EXTRAS = {"pyarrow": "parquet", "matplotlib": "figures", "distributed": "cluster"}
 
@@ -106,14 +111,50 @@ def _main(words: list[str]) -> int:
     return status
 
 
+class ProgressLine:
+    """Writes to stderr now and then while captures are read.
+
+    Set as `ByteSource.watch`.
+    """
+
+    def __init__(self) -> None:
+        self._began = self._written = time.monotonic()
+        # For each capture: the position, and time and position at the start of its present reading.
+        self._seen: dict[Path, tuple[int, float, int]] = {}
+        self._visible = False
+
+    def __call__(self, path: Path, position: int) -> None:
+        """Note that a capture was read up to a byte; update the line if it is due."""
+        now = time.monotonic()
+        last, since, origin = self._seen.get(path, (0, now, position))
+        if position < last:  # the capture is read a second time
+            since, origin = now, position
+        self._seen[path] = position, since, origin
+        if now - self._began < _PATIENCE_S or now - self._written < _EVERY_S:
+            return
+        self._written, self._visible = now, True
+        size = max(path.stat().st_size, 1)
+        done = max(position - origin, 1)
+        left_s = (now - since) * (size - position) / done
+        terminal().write(
+            f"\r{printable(path.name)}: {position / size:.0%} of {size / 1e6:,.0f} MB read,"
+            f" {left_s:.0f} s left\033[K"
+        )
+        terminal().flush()
+
+    def clear(self) -> None:
+        """Erase the line."""
+        if self._visible:
+            terminal().write("\r\033[K")
+
+
 @contextmanager
 def _progress() -> Iterator[None]:
     """Show the progress of long work on a terminal."""
     if not sys.stderr.isatty():
         yield
         return
-    from capture_analysis.commands.progress import ProgressLine  # noqa: PLC0415 - see above
-    from capture_analysis.reading.byte_source import ByteSource  # noqa: PLC0415
+    from capture_analysis.reading.byte_source import ByteSource  # noqa: PLC0415 - see above
 
     ByteSource.watch = line = ProgressLine()
     try:

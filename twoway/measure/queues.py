@@ -12,7 +12,7 @@ import numpy as np
 from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
 from capture_analysis.step_functions import Sums, queue_length, sums_over_time
-from capture_analysis.two_captures.joining import partners
+from capture_analysis.two_captures.matching import partners
 from numpy.typing import NDArray
 
 from twoway.contract.network import Queue

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray, Packets
-from capture_analysis.two_captures.joining import partners
+from capture_analysis.two_captures.matching import partners
 
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow

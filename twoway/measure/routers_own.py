@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 from capture_analysis.columns import BoolArray, Packets
-from capture_analysis.two_captures.joining import partners
+from capture_analysis.two_captures.matching import partners
 
 from twoway.contract.network import Queue
 from twoway.measure.queues import Passage, limit_at, occupancy

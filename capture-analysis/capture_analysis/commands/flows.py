@@ -42,8 +42,8 @@ from capture_analysis.one_capture.document import (
 )
 from capture_analysis.one_capture.from_one import Value
 from capture_analysis.one_capture.limit import SHORT, limit_of
-from capture_analysis.one_capture.receiver import receiver_words
 from capture_analysis.one_capture.single import Measured, measure
+from capture_analysis.one_capture.trouble import receiver_words
 from capture_analysis.reading.capture import Capture
 
 LISTED = 40

@@ -1,6 +1,7 @@
 """Counts for every direction that several metrics share."""
 
 import ctypes
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,9 +9,62 @@ from capture_analysis.columns import IntArray
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.one_capture import lives
-from capture_analysis.one_capture.symptoms import Symptoms
 from capture_analysis.tracking import Kind
 from capture_analysis.waiting_times import WaitingTimes
+
+
+class Symptoms(NamedTuple):
+    """A direction's numbers, in the order of struct ca_symptoms in clib/symptoms.h."""
+
+    answers: int
+    first_ns: int
+    answered_ns: int
+    longest_ns: int
+    asked_ns: int
+    keepalives: int
+    unheard: int
+    unheard_most: int
+    largest: int
+    largest_end: int
+    passed: int
+    again_at: int
+    repeats: int
+    repeats_most: int
+    repeated: int
+    begun_ns: int
+    peak: int
+    doubled_ns: int
+    lost: int
+    high: int
+    acked: int
+    edge: int
+    window: int
+    silly: int
+    run: int
+    run_most: int
+    tails: int
+    resets: int
+    reset_ns: int
+    reset_bytes: int
+    losses: int
+    loss_first_ns: int
+    loss_last_ns: int
+    loss_first_bytes: int
+    loss_last_bytes: int
+    bytes: int
+    not_capable: int
+    ect_1: int
+    ect_0: int
+    marked: int
+    echoes: int
+    reduced: int
+    offered: int
+    counter: int
+    told: int
+    byte_counters: int
+    last_ns: int
+    idle_ns: int
+
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000

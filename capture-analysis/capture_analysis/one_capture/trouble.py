@@ -1,4 +1,9 @@
-"""Sentences on what besides its limit troubles a transfer, by evidence from several metrics."""
+"""Sentences on what besides its limit troubles a transfer, and on what its receiver shows.
+
+Near the receiver they name segments lost before the tap and sent again, and segments that came out
+of order; delayed ACKs and a shut window only from a share of NOTABLE on (receiving). A window that
+only shrinks is not named: data that wait for a lost segment shrink it, too.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -31,13 +36,17 @@ def short(value: float) -> str:
     return f"{float(f'{value:.3g}'):g}"
 
 
+def _known(values: Numbers) -> dict[str, float]:
+    return {name: float(each) for name, each in values.items() if isinstance(each, int | float)}
+
+
 def troubles(values: Numbers) -> Iterator[str]:
     """Yield a sentence for each trouble of a direction that its metrics show.
 
     Args:
         values: the direction's metrics by name; a text, or None, for an undefined one.
     """
-    number = {name: float(each) for name, each in values.items() if isinstance(each, int | float)}
+    number = _known(values)
 
     def value(name: str) -> float:
         return number.get(name, math.nan)  # which no comparison takes for evidence
@@ -128,3 +137,51 @@ _TROUBLES: tuple[tuple[Callable[[Value], bool], Callable[[Value], str]], ...] = 
         ),
     ),
 )
+
+
+# Smaller shares are not named: a timer or two at the ends of a transfer reach them.
+NOTABLE = 0.01
+NOTHING = "nothing"
+_NONE = "no segment was lost before the tap or came out of order, and few ACKs were delayed"
+
+
+def receiver_sentence(values: Numbers) -> str:
+    """Say in a sentence what the receiver's side shows; "" if the capture was made elsewhere.
+
+    Args:
+        values: the direction's metrics by name; a text, or None, for an undefined one.
+    """
+    if not _is_seen(values):
+        return ""
+    said = [sentence for _, sentence in _findings(values)]
+    return f"Seen at the receiver: {'; '.join(said) or _NONE}."
+
+
+def receiver_words(values: Numbers) -> str:
+    """Describe the receiver in a table: "lost 12, delayed 40%"; NOTHING, or "-" if not near it."""
+    words = [word for word, _ in _findings(values)]
+    return (", ".join(words) or NOTHING) if _is_seen(values) else "-"
+
+
+def _is_seen(values: Numbers) -> bool:
+    return "repaired_segments" in _known(values)
+
+
+def _findings(values: Numbers) -> Iterator[tuple[str, str]]:
+    known = _known(values)
+    names = "repaired_segments", "reordered_segments", "acks_delayed", "window_shut"
+    lost, overtaken, delayed, shut = (known.get(name, 0.0) for name in names)
+    reads = known.get("application_reads", 0.0)
+    if lost:
+        yield f"lost {lost:.0f}", f"{_count(lost)} lost before the tap and sent again"
+    if overtaken:
+        yield f"reordered {overtaken:.0f}", f"{_count(overtaken)} overtaken by later ones"
+    if delayed >= NOTABLE:
+        yield f"delayed {delayed:.0%}", f"{delayed:.1%} of the ACKs were delayed by 10 ms or more"
+    if shut >= NOTABLE:
+        opened = f", and {reads:,.0f} reads of its application opened it" if reads else ""
+        yield f"shut {shut:.0%}", f"its window was shut for {shut:.1%} of the time{opened}"
+
+
+def _count(segments: float) -> str:
+    return f"{segments:,.0f} {'segment was' if segments == 1 else 'segments were'}"

@@ -9,7 +9,7 @@ from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.metrics.congestion_control import CONTROLS
 from capture_analysis.one_capture.document import numbers
 from capture_analysis.one_capture.limit import limit_of, queueing
-from capture_analysis.one_capture.receiver import receiver_sentence
+from capture_analysis.one_capture.trouble import receiver_sentence
 from capture_analysis.pages.page_template import number
 
 _SENDER, _RECEIVER = "near the data sender", "near the data receiver"

@@ -8,10 +8,15 @@ from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.pictures.ack_figures import ack_spacing, bunches, compression_cdf
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure
-from capture_analysis.pictures.flight_figures import in_flight, marks, rates, round_trips
+from capture_analysis.pictures.flight_figures import (
+    in_flight,
+    marks,
+    rates,
+    round_trips,
+    time_sequence,
+)
 from capture_analysis.pictures.overview import OVERVIEW_BINS
 from capture_analysis.pictures.selection import Selected
-from capture_analysis.pictures.time_sequence import time_sequence
 
 # Length of detailed views, in round-trip times.
 _VIEW_ROUND_TRIPS = 6

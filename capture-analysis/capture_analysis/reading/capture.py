@@ -10,8 +10,7 @@ import numpy as np
 from capture_analysis.columns import Packets, compact_chunks, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.flow_table import FLOW, FlowTable
-from capture_analysis.reading.buffer import Buffer
-from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
+from capture_analysis.reading.byte_source import STANDARD_INPUT, Buffer, ByteSource
 from capture_analysis.reading.capture_warnings import Tunnels, warnings_of
 from capture_analysis.reading.datagrams import NO_DATAGRAMS, Datagrams
 from capture_analysis.reading.parsing import (

@@ -11,9 +11,9 @@ from pathlib import Path
 import corpus_files
 import hand_built
 import pytest
-from capture_analysis.annotation.copying import copy_capture
+from capture_analysis.annotation.annotate import copy_capture
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reading import buffer
+from capture_analysis.reading import byte_source
 from capture_analysis.reading.byte_source import ByteSource
 from corpus_conversations import whole
 from corpus_files import Frame, Interface, Pcapng
@@ -87,7 +87,7 @@ def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     made = corpus_files.pcap(FRAMES, 1), corpus_files.pcapng(FRAMES, Interface(1, 9), ">")
     path.write_bytes(made[name == "pcapng"])
     expected = copy(path, COMMENTS)
-    monkeypatch.setattr(buffer, "_BUFFER_BYTES", 40)
+    monkeypatch.setattr(byte_source, "_BUFFER_BYTES", 40)
     assert copy(path, COMMENTS) == expected
 
 

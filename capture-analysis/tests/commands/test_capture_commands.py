@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture_analysis.cli import main
-from capture_analysis.commands import progress
+from capture_analysis import cli
+from capture_analysis.cli import ProgressLine, main
 from capture_analysis.commands.flows import amount, bottleneck, table
 from capture_analysis.commands.measuring import flow_count, positive_rate
 from capture_analysis.facts.facts import Evidence
@@ -125,17 +125,17 @@ def test_amounts_and_verdicts_in_words() -> None:
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
+def line(monkeypatch: pytest.MonkeyPatch) -> ProgressLine:
     """Make a line that is shown without delay."""
-    monkeypatch.setattr(progress, "_PATIENCE_S", 0)
-    monkeypatch.setattr(progress, "_EVERY_S", 0)
-    watching = progress.ProgressLine()
+    monkeypatch.setattr(cli, "_PATIENCE_S", 0)
+    monkeypatch.setattr(cli, "_EVERY_S", 0)
+    watching = ProgressLine()
     monkeypatch.setattr(ByteSource, "watch", watching)
     return watching
 
 
 def test_progress_line_grows_and_goes(
-    line: progress.ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The line names the capture, grows to 100 % in each pass, and is erased at the end."""
     path = tmp_path / "near.pcap"
@@ -152,10 +152,10 @@ def test_progress_line_grows_and_goes(
 
 
 def test_short_work_prints_no_progress(
-    line: progress.ProgressLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: ProgressLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Short work prints nothing."""
-    monkeypatch.setattr(progress, "_PATIENCE_S", 3600)
+    monkeypatch.setattr(cli, "_PATIENCE_S", 3600)
     line(Path(__file__), 1)
     line.clear()
     assert capsys.readouterr().err == ""

@@ -9,8 +9,8 @@ from capture_analysis.flow_table import Seen
 from capture_analysis.metrics.receiving import NOT_NEAR_RECEIVER
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture import single
-from capture_analysis.one_capture.receiver import receiver_sentence, receiver_words
 from capture_analysis.one_capture.single import measure
+from capture_analysis.one_capture.trouble import receiver_sentence, receiver_words
 from capture_analysis.tracking import Kind, Tracker
 from measured_captures import values
 from simulated_path import Connection, Link, Place, Simulation

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from capture_analysis.pages.headline import headline, percent
-from capture_analysis.pages.pair_headline import pair_headline, pair_verdict
+from capture_analysis.pages.pair_page import pair_headline, pair_verdict
 
 SENDER = {
     "vantage": {"value": "near the data sender", "confidence": 1.0},

@@ -5,7 +5,7 @@ import pytest
 from capture_analysis.columns import FLAG_FIN, FLAG_SYN
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure, Line
-from capture_analysis.pictures.time_sequence import time_sequence
+from capture_analysis.pictures.flight_figures import time_sequence
 from capture_analysis.tracking import Tracker
 from conversation import Conversation, columns, flow_table
 

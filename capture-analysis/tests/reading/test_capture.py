@@ -175,7 +175,7 @@ def test_block_size_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
     """The number of bytes read at once has no effect, even if below a record's."""
-    monkeypatch.setattr("capture_analysis.reading.buffer._BUFFER_BYTES", block_bytes)
+    monkeypatch.setattr("capture_analysis.reading.byte_source._BUFFER_BYTES", block_bytes)
     frames = [(EPOCH_NS + k, tcp_frame(100 * k)) for k in range(9)]
     assert read(tmp_path, pcap(frames)).payload_bytes.tolist() == list(range(0, 900, 100))
 

@@ -10,9 +10,8 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
 from capture_analysis.one_capture.document import document as capture_document
 from capture_analysis.one_capture.single import measure
-from capture_analysis.two_captures.joining import join, partners
 from capture_analysis.two_captures.match_rows import ROW, Rows, rows_of
-from capture_analysis.two_captures.matching import CaptureReader, match
+from capture_analysis.two_captures.matching import CaptureReader, join, match, partners
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 from capture_analysis.two_captures.pair import PairOfCaptures
 from capture_analysis.two_captures.pair_document import document

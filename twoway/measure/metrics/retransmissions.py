@@ -13,7 +13,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.retransmissions import RETRANSMISSIONS, RETRANSMITTED
-from capture_analysis.two_captures.joining import partners
+from capture_analysis.two_captures.matching import partners
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
