@@ -15,9 +15,9 @@ from capture_analysis.ack_compression import (
 from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN
 from capture_analysis.congestion_epochs import SEVERAL, CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
+from conversation import packets
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_columns import packets
 
 # ACK compression: pairs of ACKs, ratios, bunches and factors.
 

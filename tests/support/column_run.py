@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from capture_analysis.columns import Packets, merge
 from capture_analysis.flow_table import FLOW, TCP, FlowTable
-from packet_columns import packets
+from conversation import packets
 from pydantic import TypeAdapter
 
 from support.queue_columns import passage_of, queue_of

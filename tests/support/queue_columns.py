@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from packet_columns import packets
+from conversation import packets
 
 from twoway.contract.network import Queue
 from twoway.measure.queues import Passage

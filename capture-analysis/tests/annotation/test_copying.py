@@ -17,8 +17,8 @@ from capture_analysis.reading import byte_source
 from capture_analysis.reading.byte_source import ByteSource
 from corpus_conversations import whole
 from corpus_files import Frame, Interface, Pcapng
-from reference.parser.frames import Frame as Captured
 from reference.parser.records import ChainBrokenError, open_records
+from reference.parser.records import Frame as Captured
 
 ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
 FRAMES = [Frame.of(d.time_ns, hand_built.ethernet(d.octets)) for d in whole(1)[:10]]

@@ -21,8 +21,8 @@ from capture_analysis.columns import (
 from capture_analysis.common_flows import CommonFlows
 from capture_analysis.flow_table import TCP, UDP, FlowTable
 from capture_analysis.reading.capture import read_capture
+from conversation import packets
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
-from packet_columns import packets
 
 THERE = {"source": 1, "destination": 2}
 BACK = {"source": 2, "destination": 1}

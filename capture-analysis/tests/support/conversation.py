@@ -78,3 +78,11 @@ def columns(packets: Sequence[dict[str, int]]) -> Packets:
 def flow_table(flows: int) -> FlowTable:
     """Make a table of a number of unknown connections."""
     return FlowTable(np.zeros(flows, dtype=FLOW))
+
+
+def packets(**columns: Sequence[int]) -> Packets:
+    """Make packets from at least one column; other columns are zero."""
+    length = len(next(iter(columns.values())))
+    return Packets(
+        *(np.array(columns.get(f.name, [0] * length), dtype=np.int64) for f in fields(Packets))
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
-from packet_columns import packets
+from conversation import packets
 from support.column_run import Ends, analysis_of, queue_view
 from support.queue_columns import passage_of, queue_of
 from support.synthetic_run import edit_json, write_run

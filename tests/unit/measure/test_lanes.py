@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from capture_analysis.columns import Keyed
 from capture_analysis.errors import AnalysisError
-from packet_columns import packets
+from conversation import packets
 
 from twoway.measure.lanes import Lanes, PacketFile, numbers_of
 

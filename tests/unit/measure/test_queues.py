@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
+from conversation import packets
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_columns import packets
 from support.column_run import Ends, analysis_of, queue_view
 from support.queue_columns import passage_of, queue_of
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, Packets, empty_columns
-from packet_columns import packets
+from conversation import packets
 
 from twoway.measure.paws_rejections import rejected_as_old
 from twoway.measure.round_trips import round_trips, unwrap_numbers

@@ -6,7 +6,7 @@ from ipaddress import IPv6Address
 import numpy as np
 from capture_analysis.columns import Keyed, Packets
 from capture_analysis.flow_table import FLOW, TCP, FlowTable
-from packet_columns import packets
+from conversation import packets
 from support.queue_columns import queue_of
 
 from twoway.measure.nat_translation import join_connections

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from capture_analysis.columns import FLAG_RST, FLAG_SYN, Packets
+from conversation import packets
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_columns import packets
 from support.queue_columns import passage_of, queue_of
 
 from twoway.measure.queues import STILL_QUEUED

@@ -1,13 +1,13 @@
-"""From the start of a frame to the fields of its packet."""
+"""From the start of a frame to the fields of its packet, behind tags, radio headers, tunnels."""
 
+import struct
 from dataclasses import dataclass
 
 from capture_analysis.columns import Mark
 from capture_analysis.flow_table import NO_SCALE, SCALE_CUT, TCP, UDP
 from capture_analysis.reading.parsing import Counts
 
-from reference.parser import tunnels, wlan
-from reference.parser.frames import Cursor, Frame, LeftOutError
+from reference.parser.records import Frame, LeftOutError
 
 # Limits that no real capture exceeds; clib has the same. Tags: with MPLS labels.
 _MOST_TAGS = _MOST_EXTENSION_HEADERS = 8
@@ -31,6 +31,14 @@ _RAW = {12: _ANY_IP, 14: _ANY_IP, 101: _ANY_IP, 228: _IPV4, 229: _IPV6}
 # The header of NULL and LOOP: an address family, of the BSDs, Darwin and Linux.
 _FAMILIES = {2: _IPV4, 10: _IPV6, 24: _IPV6, 28: _IPV6, 30: _IPV6}
 _PKTAP, _PKTAP_BYTES = 258, 12
+_WLAN, _RADIOTAP = 105, 127
+_DATA, _QOS_DATA = 0x08, 0x88  # first bytes of IEEE 802.11, without the bits 4 and 5
+
+# Tunnels.
+_ETHERNET, _RAW_LINK = 1, 101
+_MOST_TUNNELS = 4
+_IPV4_IN_IP, _IPV6_IN_IP, _GRE = 4, 41, 47
+_ETHERNET_TYPE, _ERSPAN_II, _ERSPAN_III = 0x6558, 0x88BE, 0x22EB
 
 # Extension headers that may precede TCP: hop by hop, routing, fragment, authentication,
 # destination, mobility, HIP, Shim6.
@@ -38,6 +46,33 @@ _EXTENSIONS = (0, 43, 44, 51, 60, 135, 139, 140)
 _FRAGMENT, _AUTHENTICATION = 44, 51
 _MAPPED = 0xFFFF << 32  # IPv4 addresses stand as ::ffff:a.b.c.d
 _FIRST_TTLS = (64, 128, 255)  # with which hosts send
+
+
+Inner = tuple[str, int, int]  # name of a tunnel, offset of its content, its link type
+
+
+class Cursor:
+    """A reading position in a frame."""
+
+    def __init__(self, octets: bytes) -> None:
+        self.octets, self.at = octets, 0
+
+    @property
+    def left(self) -> bytes:
+        """The captured bytes from here on."""
+        return self.octets[self.at :]
+
+    def peek(self, layout: str, offset: int = 0) -> tuple[int, ...]:
+        """Read fields some bytes on, in network order, without a move."""
+        if len(self.octets) - self.at < offset + struct.calcsize(">" + layout):
+            raise LeftOutError("too_short")
+        return struct.unpack_from(">" + layout, self.octets, self.at + offset)
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        """Read fields, and move behind them."""
+        found = self.peek(layout)
+        self.at += struct.calcsize(">" + layout)
+        return found
 
 
 @dataclass
@@ -79,7 +114,7 @@ def read_packet(frame: Frame, counts: Counts, *, every_protocol: bool, inside: b
 
     Raises: LeftOutError.
     """
-    for depth in range(tunnels.MOST_TUNNELS + 1):
+    for depth in range(_MOST_TUNNELS + 1):
         cursor = Cursor(frame.octets)
         found = _read_ip(cursor, frame)
         if found.protocol == TCP and not found.later:
@@ -94,7 +129,7 @@ def read_packet(frame: Frame, counts: Counts, *, every_protocol: bool, inside: b
         name, offset, link_type = _find_tunnel(cursor, found)
         if not depth:
             setattr(counts, f"tunnels_{name}", getattr(counts, f"tunnels_{name}") + 1)
-        if not inside or depth == tunnels.MOST_TUNNELS:
+        if not inside or depth == _MOST_TUNNELS:
             break
         if offset > len(frame.octets):
             raise LeftOutError("too_short")
@@ -103,10 +138,16 @@ def read_packet(frame: Frame, counts: Counts, *, every_protocol: bool, inside: b
     raise LeftOutError("not_tcp")
 
 
-def _find_tunnel(cursor: Cursor, found: Found) -> tunnels.Inner:
+def _find_tunnel(cursor: Cursor, found: Found) -> Inner:
     """Return the name of the frame's tunnel, and offset and link type of its content."""
     outer = cursor.left
-    tunnel = tunnels.find_tunnel(outer, found.protocol)
+    tunnel: Inner | None = None
+    if found.protocol in (_IPV4_IN_IP, _IPV6_IN_IP):
+        tunnel = "ip", 0, _RAW_LINK
+    elif found.protocol == _GRE:
+        tunnel = _gre(outer)
+    elif found.protocol == UDP and len(outer) >= 16:
+        tunnel = _udp(outer, int.from_bytes(outer[2:4]))
     if tunnel is None:
         short = found.protocol == UDP and len(outer) < 8
         raise LeftOutError("too_short" if short else "not_tcp")
@@ -158,8 +199,8 @@ def _pass_link_header(cursor: Cursor, link_type: int) -> int:
             return _pass_link_header(cursor, 104)
         cursor.at += 2 * left.startswith(b"\xff\3")
         return _PPP
-    if link_type in (wlan.WLAN, wlan.RADIOTAP):
-        cursor.at += wlan.find_llc(left, link_type)
+    if link_type in (_WLAN, _RADIOTAP):
+        cursor.at += _find_llc(left, link_type)
         return _LONGEST_LENGTH
     if link_type in (_NULL, _LOOP):
         (family,) = cursor.take("I")
@@ -324,3 +365,95 @@ def _read_other(cursor: Cursor, found: Found) -> None:
     for byte in cursor.left[: max(min(found.left_bytes, 40), 0)]:
         mixed = (mixed ^ byte) * 0x100000001B3 % 2**64
     found.seq, found.ack = mixed % 2**32, mixed >> 32
+
+
+def _find_llc(frame: bytes, link_type: int) -> int:
+    """Find the start of LLC in a frame of IEEE 802.11 with a packet."""
+    at, padded = 0, False
+    if link_type == _RADIOTAP:
+        if len(frame) < 8 or len(frame) < (at := int.from_bytes(frame[2:4], "little")):
+            raise LeftOutError("too_short")
+        if frame[0] or at < 8:
+            raise LeftOutError("malformed")
+        padded = _padded(frame[:at])
+    length = _header_bytes(frame[at:])
+    return at + (-(-length // 4) * 4 if padded else length)
+
+
+def _header_bytes(frame: bytes) -> int:
+    if len(frame) < 2:
+        raise LeftOutError("too_short")
+    kind, flags = frame[0] & 0xCF, frame[1]
+    if kind not in (_DATA, _QOS_DATA):
+        raise LeftOutError("not_ip")
+    qos = kind == _QOS_DATA
+    addresses = 24 + 6 * (flags & 3 == 3)
+    length = addresses + (2 + 4 * (flags >> 7) if qos else 0)
+    if len(frame) < length:
+        raise LeftOutError("too_short")
+    if flags & 0x40:
+        raise LeftOutError("encrypted")
+    if qos and frame[addresses] & 0x80:
+        raise LeftOutError("aggregated")
+    if frame[22] & 0xF:
+        raise LeftOutError("later_fragments")
+    return length
+
+
+def _padded(radiotap: bytes) -> bool:
+    """Tell whether radiotap says that the header behind it is padded."""
+    words = [struct.unpack_from("<I", radiotap, at)[0] for at in range(4, len(radiotap) - 3, 4)]
+    count = 1 + next((n for n, word in enumerate(words) if not word >> 31), len(words))
+    at = 4 + 4 * count
+    if words[0] & 1:
+        at = -(-at // 8) * 8 + 8
+    return bool(words[0] & 2) and at < len(radiotap) and bool(radiotap[at] & 0x20)
+
+
+def _gre(outer: bytes) -> Inner | None:
+    if len(outer) < 4:
+        return None
+    flags, kind = struct.unpack_from(">HH", outer)
+    at = 4 + 4 * sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000))
+    if flags & 7:
+        return None
+    if kind == _ERSPAN_II:
+        return "erspan", at + 8 * bool(flags & 0x1000), _ETHERNET
+    if kind == _ERSPAN_III:
+        optional = len(outer) >= at + 12 and outer[at + 11] & 1
+        return "erspan", at + 12 + 8 * optional, _ETHERNET
+    return _by_type("gre", at, kind)
+
+
+def _by_type(name: str, at: int, kind: int) -> Inner | None:
+    if kind in (_IPV4, _IPV6):
+        return name, at, _RAW_LINK
+    return (name, at, _ETHERNET) if kind == _ETHERNET_TYPE else None
+
+
+def _udp(outer: bytes, port: int) -> Inner | None:
+    header = outer[8:]
+    if port in (4789, 8472):
+        return ("vxlan", 16, _ETHERNET) if header[0] & 8 else None
+    if port == 6081 and header[0] < 0x40:
+        return _by_type("geneve", 16 + 4 * header[0], int.from_bytes(header[2:4]))
+    return _gtp(header) if port == 2152 else None
+
+
+def _gtp(header: bytes) -> Inner | None:
+    if header[0] & 0xF0 != 0x30 or header[1] != 255:
+        return None
+
+    def octet(at: int) -> int:
+        return header[at] if at < len(header) else 0
+
+    at = 12 if header[0] & 7 else 8
+    following = octet(11) if header[0] & 4 else 0
+    passed = 0
+    while following:
+        if not octet(at) or passed == 8:
+            return None
+        at += 4 * octet(at)
+        following = octet(at - 1)
+        passed += 1
+    return "gtp", 8 + at, _RAW_LINK

@@ -10,7 +10,38 @@ from capture_analysis.reading.parsing import (
     not_a_capture,
 )
 
-from reference.parser.frames import Frame
+
+class LeftOutError(Exception):
+    """A frame is no packet; its argument is the field of Counts that counts it."""
+
+
+@dataclass
+class Frame:
+    """A captured frame.
+
+    Attributes:
+        octets: the captured bytes.
+        original: the original number of bytes in the record.
+        time_ns: capture time, ns since the epoch.
+        interface: number in the section, saturated at 65535.
+        link_type: as in LINKTYPE_ numbers.
+        fraction_beyond: True if the time has a fraction of a second or more.
+        left_out: the field of Counts that counts the frame, if the record already says so.
+    """
+
+    octets: bytes
+    original: int = 0
+    time_ns: int = 0
+    interface: int = 0
+    link_type: int = 0
+    fraction_beyond: bool = False
+    left_out: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Return the size on the wire; some tools wrote an original length of 0."""
+        return max(self.original, len(self.octets))
+
 
 _MICROSECONDS, _NANOSECONDS, _MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
 # The bits above give the length of a frame check sequence, and whether it is known.

@@ -7,7 +7,7 @@ from types import FunctionType
 import numpy as np
 import pytest
 from capture_analysis.discovery import modules_of
-from packet_columns import packets
+from conversation import packets
 from support.column_run import Ends, analysis_of, queue_view
 
 from twoway.contract.judge import Verdict

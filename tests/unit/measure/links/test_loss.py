@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packet_columns import packets
+from conversation import packets
 from support.column_run import STOP_NS, Ends, analysis_of
 
 from twoway.contract.judge import Verdict

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from packet_columns import packets
+from conversation import packets
 from support.column_run import Ends, analysis_of, queue_view
 from support.queue_columns import passage_of
 

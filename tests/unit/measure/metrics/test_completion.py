@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from packet_columns import packets
+from conversation import packets
 from support.column_run import Ends, analysis_of
 from support.connections import datagram_flow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from capture_analysis.columns import Packets
-from packet_columns import packets
+from conversation import packets
 from support.column_run import Ends, analysis_of, queue_view
 from support.queue_columns import passage_of, queue_of
 from support.synthetic_run import START_NS, write_run
