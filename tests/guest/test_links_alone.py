@@ -150,7 +150,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "pool": {"pools": {"bus": 16}},
     "half-duplex": {"half_duplex": {"gap_us": 100, "turn_packets": 4}},
 }
-# Fields that need another kernel; tests/unit/links/test_dualpi2.py and
+# Fields that need another kernel; tests/unit/links/test_queue.py and
 # experiments/lab/dualpi2.yml have them.
 ELSEWHERE = {"directions.aqm=dualpi2"}
 

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.plans import planned
-from support.running import FLOW, LINUX, problems_of, write_experiment
+from support.running import FLOW, LINUX, SMALL, problems_of, write_experiment
 
 from twoway.contract.plan import Check, Save
 from twoway.links.direction import Direction
 from twoway.links.proof import not_proven
+from twoway.paths import PROFILES
 
 LINE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
 HTB = (
@@ -190,3 +192,23 @@ def test_no_theory_covers_tcs_words(tmp_path: Path) -> None:
     predicted = [{"metric": "policed.forward", "value": "theory", "tolerance": 0, "why": "w"}]
     found = problems_of(str(write_experiment(tmp_path, fields | {"predictions": predicted})))
     assert any("no theory covers a queue in tc's own words" in each for each in found), found
+
+
+# A managed queue that the guest's kernel does not have yet.
+
+
+@pytest.mark.parametrize("kernel", [None, "guest", "wide", "6.1", "newest"])
+def test_dualpi2_takes_the_newest_kernel(tmp_path: Path, kernel: str | None) -> None:
+    """dualpi2 is refused on the guest's own kernel, with a hint at the kernel that has it."""
+    profile = yaml.safe_load((PROFILES / "access-8mbit.yml").read_text())
+    profile["directions"]["forward"]["aqm"] = "dualpi2"
+    (tmp_path / "dual.yml").write_text(yaml.safe_dump(profile))
+    path = write_experiment(tmp_path, {**SMALL, "profile": "dual", "kernel": kernel})
+    found = problems_of(str(path))
+    if kernel == "newest":
+        assert found == []
+        return
+    assert found[0].endswith(
+        "directions.forward.aqm: dualpi2 came with Linux 6.17: an experiment with "
+        f"`kernel: newest` may have it, got kernel {kernel or 'guest'}"
+    )

@@ -20,7 +20,18 @@ from support.synthetic_run import (
 from twoway.contract.judge import Verdict, judge, mark_verdict
 from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.statements import Bounds
-from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE, VERDICTS, Verdicts, row_in_words
+from twoway.contract.verdicts import (
+    BAD,
+    GOOD,
+    TELLS_LITTLE,
+    VERDICTS,
+    ClaimRow,
+    FindingRow,
+    PredictionRow,
+    Row,
+    Verdicts,
+    row_in_words,
+)
 from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -41,21 +52,27 @@ Said = dict[str, Any]
 
 
 def verdicts(
-    *,
-    predictions: tuple[Said, ...] = (),
-    claims: tuple[Said, ...] = (),
-    findings: tuple[Said, ...] = (),
-    error: float | None = 0.0,
-    elsewhere: Elsewhere | None = None,
-    fidelity: tuple[FidelityRow, ...] = (),
+    *said: Said | FidelityRow, error: float | None = 0.0, elsewhere: Elsewhere | None = None
 ) -> Verdicts:
-    """Return the verdicts on a run with errors of its metrics, beside other runs."""
-    document = manifest(predictions=predictions, claims=claims, findings=findings)
+    """Return the verdicts on statements and checks of a run, beside other runs.
+
+    Args:
+        said: predictions, claims, findings and rows of fidelity.
+        error: that of each metric of this run.
+        elsewhere: metrics of other runs, each by run and metric.
+    """
+    sections: dict[str, list[Said]] = {"predictions": [], "claims": [], "findings": []}
+    for each in said:
+        if isinstance(each, dict):
+            kind = "claims" if "claim" in each else "findings" if "finding" in each else ""
+            sections[kind or "predictions"].append(each)
+    document = manifest(**sections)
     metrics = metrics_of(document, {name: {**row, "error": error} for name, row in HERE.items()})
     here = Manifest.model_validate(document)
+    checks = tuple(each for each in said if isinstance(each, FidelityRow))
     return judge_statements(
         here,
-        metrics.model_copy(update={"fidelity": fidelity}),
+        metrics.model_copy(update={"fidelity": checks}),
         lambda run: _other(here, metrics, run, elsewhere or {}),
     )
 
@@ -73,16 +90,21 @@ def _other(here: Manifest, metrics: Metrics, run: str, elsewhere: Elsewhere) -> 
     )
 
 
-def of_prediction(said: Said, **more: Any) -> Verdict:
-    """Return the verdict on one prediction."""
-    (row,) = verdicts(predictions=(said,), **more).predictions
-    return row.verdict
+def row_of(said: Said, **more: Any) -> Any:
+    """Return the row of one statement."""
+    (row,) = verdicts(said, **more).rows
+    return row
 
 
-def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
-    """Return the verdict on one claim, and whether its file lists it."""
-    (row,) = verdicts(claims=(said,), **more).claims
+def told(said: Said, **more: Any) -> tuple[Verdict, bool]:
+    """Return the verdict on one statement, and whether its file lists it."""
+    row = row_of(said, **more)
     return row.verdict, row.listed
+
+
+def there(value: float | None, error: float | None = 0, run: str = OTHER) -> Elsewhere:
+    """Make the peak of another run."""
+    return {(run, PEAK): Metric(value=value, unit="packets", error=error)}
 
 
 # Verdicts on a measurement of 4: value and tolerance, and the error of the measurement.
@@ -106,37 +128,36 @@ WITHIN_BOUNDS: dict[Verdict, list[tuple[float | None, float | None, float | None
 
 def test_error_decides() -> None:
     """An error of 4 that reaches beyond an edge leaves the verdict open, even with a tolerance."""
-    wrong: list[object] = []
-    for wanted, cases in BESIDE_A_VALUE.items():
-        for value, tolerance, error in cases:
-            said = prediction(PEAK, value, tolerance=tolerance)
-            if (got := of_prediction(said, error=error)) is not wanted:
-                wrong.append((value, tolerance, error, got))
-    for wanted, bounds in WITHIN_BOUNDS.items():
-        for least, most, error in bounds:
-            said = prediction(PEAK, at_least=least, at_most=most)
-            if (got := of_prediction(said, error=error)) is not wanted:
-                wrong.append((least, most, error, got))
+    said = [
+        (wanted, prediction(PEAK, value, tolerance=tolerance), error)
+        for wanted, cases in BESIDE_A_VALUE.items()
+        for value, tolerance, error in cases
+    ]
+    said += [
+        (wanted, prediction(PEAK, at_least=least, at_most=most), error)
+        for wanted, cases in WITHIN_BOUNDS.items()
+        for least, most, error in cases
+    ]
+    wrong = [each for each in said if told(each[1], error=each[2])[0] is not each[0]]
     assert wrong == []
 
 
 def test_decimal_fractions() -> None:
     """1.98 is within 0.02 of 2 and of 1.96, although their binary forms are not."""
     for value in (2, 1.96):
-        assert of_prediction(prediction(GOODPUT, value, tolerance=0.02)) is Verdict.PASS
+        assert told(prediction(GOODPUT, value, tolerance=0.02))[0] is Verdict.PASS
     missed = prediction(GOODPUT, 2, tolerance=0.02 - 1e-12)
-    assert of_prediction(missed) is Verdict.FAIL
+    assert told(missed)[0] is Verdict.FAIL
 
 
-@pytest.mark.parametrize(
-    ("value", "tolerance", "measured"),
-    [(0.011, 0.009, 0.02), (0.021, 0.018, 0.003), (1e9, 1e9, 0), (-1e9, 1e9, 0)],
-)
-def test_edges_in_decimals(value: float, tolerance: float, measured: float) -> None:
+def test_edges_in_decimals() -> None:
     """A measurement exactly on the edge of a tolerance, in decimals, is within it."""
-    said = Bounds(value=value, tolerance=tolerance)
-    assert judge(said, measured) is Verdict.PASS
-    assert judge(said, measured, 0.0) is Verdict.PASS
+    for value, tolerance, measured in (
+        *((0.011, 0.009, 0.02), (0.021, 0.018, 0.003)),
+        *((1e9, 1e9, 0), (-1e9, 1e9, 0)),
+    ):
+        said = Bounds(value=value, tolerance=tolerance)
+        assert [judge(said, measured), judge(said, measured, 0.0)] == [Verdict.PASS] * 2
 
 
 def test_value_without_tolerance() -> None:
@@ -147,41 +168,22 @@ def test_value_without_tolerance() -> None:
     assert judge(said, 4, 0.5) is Verdict.CANNOT_TELL
 
 
-def test_words_for_the_console() -> None:
-    """The verdict comes first in a line, in green, red or yellow, and the line has no markup."""
-    assert mark_verdict(Verdict.PASS, "[a]") == "[green]pass[/] \\[a]"
-    assert mark_verdict(Verdict.UNEXPLAINED, "b") == "[red]differs, unexplained[/] b"
-    assert mark_verdict(Verdict.CANNOT_TELL, "c") == "[yellow]cannot be told[/] c"
-
-
 @pytest.mark.parametrize("metric", [NONE, "goodput.third"])
 @pytest.mark.parametrize("error", [0, 1, None])
 def test_undefined_fails(metric: str, error: float | None) -> None:
     """A prediction fails if its metric has no value or was not measured."""
-    assert of_prediction(prediction(metric, 1, tolerance=1e9), error=error) is Verdict.FAIL
+    assert told(prediction(metric, 1, tolerance=1e9), error=error)[0] is Verdict.FAIL
 
 
 def test_prediction_row() -> None:
     """A row repeats the prediction and adds value, unit and the limit's source."""
     said = prediction(GOODPUT, 2, tolerance=0.05, printed=2.5)
-    (row,) = verdicts(predictions=(said,)).predictions
-    assert row.model_dump() == {
-        **said,
-        "at_least": None,
-        "at_most": None,
-        "measured": 1.98,
-        "unit": "Mbit/s",
-        "verdict": Verdict.PASS,
-        "note": None,
-        "listed": True,
-        "contradicted": None,
-        "of_testbed": False,
-    }
-    (row,) = verdicts(predictions=(said,), error=0.125).predictions
-    assert row.note == "this run's clock may change it by 0.12"
-    (row,) = verdicts(predictions=(said,), error=None).predictions
-    assert row.note == "not measurable on this run's clock"
-    (row,) = verdicts(predictions=(prediction("goodput.third", 2),)).predictions
+    own = {"measured": 1.98, "unit": "Mbit/s", "verdict": Verdict.PASS, "note": None}
+    found = row_of(said).model_dump()
+    assert found | said | own | {"listed": True} == found
+    assert row_of(said, error=0.125).note == "this run's clock may change it by 0.12"
+    assert row_of(said, error=None).note == "not measurable on this run's clock"
+    row = row_of(prediction("goodput.third", 2))
     assert (row.measured, row.unit) == (None, "1")
 
 
@@ -201,7 +203,7 @@ def test_a_contradiction_on_record(
 ) -> None:
     """A recorded contradiction fails no run; a recorded one that does not occur fails it."""
     said = prediction(PEAK, value, contradicted=ON_RECORD)
-    found = verdicts(predictions=(said,), error=error)
+    found = verdicts(said, error=error)
     (got,) = found.predictions
     assert (got.verdict, got.listed, got.note) == row
     assert found.contradicted == ([got] if got.verdict is Verdict.CONTRADICTED else [])
@@ -224,7 +226,8 @@ def test_claim_agrees_or_differs(
     said: Said, error: float | None, outcome: tuple[Verdict, bool]
 ) -> None:
     """A claim agrees within its precision, or differs; its file must list the difference."""
-    assert of_claim(said, error=error) == outcome
+    assert told(said, error=error) == outcome
+    assert row_of(said).compared is None
 
 
 DIFFERS = {"why": "another clock", "explained_by": None, "metric": None, "comparable": True}
@@ -233,7 +236,7 @@ EXPLAINED = {**DIFFERS, "explained_by": OTHER}
 
 def test_listed_difference() -> None:
     """A listed difference that no run explains is called unexplained."""
-    (row,) = verdicts(claims=(claim(PEAK, 5, differs=DIFFERS),)).claims
+    row = row_of(claim(PEAK, 5, differs=DIFFERS))
     assert (row.verdict, row.listed, row.note) == (Verdict.UNEXPLAINED, True, "another clock")
 
 
@@ -253,24 +256,22 @@ def test_a_paper_that_contradicts_itself(
 ) -> None:
     """A paper contradicts itself if its formula, but not its number, agrees with the run."""
     said = claim(PEAK, 6, **{"tolerance": 0.5, "differs": DIFFERS, **more})
-    found = verdicts(claims=(said,), predictions=(prediction(PEAK, 4, printed=printed),))
-    (row,) = found.claims
+    (row,) = verdicts(said, prediction(PEAK, 4, printed=printed)).claims
     assert (row.verdict, row.listed) == (verdict, said["differs"] is not None)
 
 
 def test_a_difference_from_a_run_that_the_papers_formula_meets() -> None:
     """If only the formula meets the difference of two runs, the paper contradicts itself."""
     said = claim(PEAK, 9, tolerance=0.5, differs=DIFFERS, against=OTHER)
-    there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
     for printed, verdict in ((5.0, Verdict.PAPER_DIFFERS), (None, Verdict.UNEXPLAINED)):
         own = prediction(PEAK, 4, printed=printed)
-        (row,) = verdicts(claims=(said,), predictions=(own,), elsewhere=there).claims
+        (row,) = verdicts(said, own, elsewhere=there(4)).claims
         assert (row.verdict, row.compared) == (verdict, 0)
 
 
 def test_unlisted_difference() -> None:
     """A difference that the file does not list fails the run."""
-    found = verdicts(claims=(claim(PEAK, 5),))
+    found = verdicts(claim(PEAK, 5))
     assert found.claims[0].note == "the file does not say why"
     assert (found.misses, found.exit_code) == ([found.claims[0]], BAD)
 
@@ -278,8 +279,7 @@ def test_unlisted_difference() -> None:
 @pytest.mark.parametrize("differs", [DIFFERS, EXPLAINED])
 def test_difference_that_is_gone(differs: Said) -> None:
     """A claim that agrees though its file says that it differs fails the run."""
-    there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
-    found = verdicts(claims=(claim(PEAK, 4, differs=differs),), elsewhere=there)
+    found = verdicts(claim(PEAK, 4, differs=differs), elsewhere=there(4))
     (row,) = found.claims
     assert (row.verdict, row.listed) == (Verdict.AGREES, False)
     assert row.note == "the file says that it differs"
@@ -290,62 +290,41 @@ def test_difference_that_is_gone(differs: Said) -> None:
 def test_not_comparable(value: float) -> None:
     """Numbers of different quantities are not compared, equal or not."""
     differs = {**DIFFERS, "comparable": False}
-    (row,) = verdicts(claims=(claim(PEAK, value, differs=differs),)).claims
+    row = row_of(claim(PEAK, value, differs=differs))
     assert (row.verdict, row.listed, row.note) == (Verdict.NOT_COMPARABLE, True, "another clock")
 
 
+IN_OTHER = f"another clock ({OTHER}: {PEAK} {{}}; {CHANGED})".format
+
+
 @pytest.mark.parametrize(
-    ("there", "verdict", "listed", "note"),
+    ("elsewhere", "verdict", "listed", "note"),
     [
+        (there(5), Verdict.EXPLAINED, True, IN_OTHER("5")),
+        (there(4), Verdict.UNEXPLAINED, False, f"{IN_OTHER('4')}, which does not agree either"),
         (
-            Metric(value=5, unit="packets"),
-            Verdict.EXPLAINED,
-            True,
-            f"another clock (other@buffer=20: queue_peak.forward 5; {CHANGED})",
+            *(there(None), Verdict.UNEXPLAINED, False),
+            f"{IN_OTHER('undefined')}, which does not agree either",
         ),
         (
-            Metric(value=4, unit="packets"),
-            Verdict.UNEXPLAINED,
-            False,
-            f"another clock ({OTHER}: {PEAK} 4; {CHANGED}), which does not agree either",
+            *(there(5, 0.5), Verdict.CANNOT_TELL, True),
+            f"{IN_OTHER('5')}, whose clock cannot decide it",
         ),
-        (
-            Metric(value=None, unit="packets"),
-            Verdict.UNEXPLAINED,
-            False,
-            f"another clock ({OTHER}: {PEAK} undefined; {CHANGED}), which does not agree either",
-        ),
-        (
-            Metric(value=5, unit="packets", error=0.5),
-            Verdict.CANNOT_TELL,
-            True,
-            f"another clock ({OTHER}: {PEAK} 5; {CHANGED}), whose clock cannot decide it",
-        ),
-        (
-            None,
-            Verdict.NO_RUN,
-            True,
-            "there is no sound, up-to-date run of other@buffer=20 to explain it",
-        ),
+        ({}, Verdict.NO_RUN, True, f"there is no sound, up-to-date run of {OTHER} to explain it"),
     ],
 )
 def test_explanations_are_checked(
-    there: Metric | None, verdict: Verdict, listed: bool, note: str
+    elsewhere: Elsewhere, verdict: Verdict, listed: bool, note: str
 ) -> None:
     """A run explains a difference only if the same claim agrees in that run."""
-    found = {} if there is None else {(OTHER, PEAK): there}
-    (row,) = verdicts(claims=(claim(PEAK, 5, differs=EXPLAINED),), elsewhere=found).claims
+    row = row_of(claim(PEAK, 5, differs=EXPLAINED), elsewhere=elsewhere)
     assert (row.verdict, row.listed, row.note) == (verdict, listed, note)
 
 
 def test_chance_explains_nothing() -> None:
     """A difference that an explaining run removes only by chance leaves the verdict open."""
-    there, by_chance = (
-        {(OTHER, PEAK): Metric(value=5, unit="packets")},
-        {**EXPLAINED, "chance": True},
-    )
-    (row,) = verdicts(claims=(claim(PEAK, 5, differs=by_chance),), elsewhere=there).claims
-    assert (row.verdict, row.listed) == (Verdict.CANNOT_TELL, True)
+    said = claim(PEAK, 5, differs={**EXPLAINED, "chance": True})
+    assert told(said, elsewhere=there(5)) == (Verdict.CANNOT_TELL, True)
 
 
 def test_a_long_list_of_parameters_is_cut() -> None:
@@ -353,9 +332,9 @@ def test_a_long_list_of_parameters_is_cut() -> None:
     here = Manifest.model_validate(manifest())
     changed = {f"parameter{n}": n for n in range(8)}
     experiment = here.experiment.model_copy(update={"topology": changed})
-    there = here.model_copy(update={"experiment": experiment})
+    other = here.model_copy(update={"experiment": experiment})
     none = metrics_of(manifest(), {})
-    said = _changed(Measured(here, none), Measured(there, none))
+    said = _changed(Measured(here, none), Measured(other, none))
     assert said.startswith("differs in topology.parameter0 None there 0, ")
     assert said.endswith(", topology.parameter5 None there 5, 2 more")
     assert _changed(Measured(here, none), Measured(here, none)) == "differs in nothing"
@@ -363,25 +342,18 @@ def test_a_long_list_of_parameters_is_cut() -> None:
 
 def test_explanation_by_another_metric() -> None:
     """The explaining run may name another metric than the claim's."""
-    there = {
-        (OTHER, PEAK): Metric(value=4, unit="packets"),
-        (OTHER, OTHERS_PEAK): Metric(value=5, unit="packets"),
-    }
+    found = {**there(4), (OTHER, OTHERS_PEAK): Metric(value=5, unit="packets")}
     said = claim(PEAK, 5, differs={**EXPLAINED, "metric": OTHERS_PEAK})
-    assert of_claim(said, elsewhere=there) == (Verdict.EXPLAINED, True)
-    assert of_claim(claim(PEAK, 5, differs=EXPLAINED), elsewhere=there)[1] is False
+    assert told(said, elsewhere=found) == (Verdict.EXPLAINED, True)
+    assert told(claim(PEAK, 5, differs=EXPLAINED), elsewhere=found)[1] is False
 
 
-@pytest.mark.parametrize(("there", "verdict"), [(9, Verdict.EXPLAINED), (6, Verdict.UNEXPLAINED)])
-def test_explanation_of_a_difference_between_runs(there: float, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("other", "verdict"), [(9, Verdict.EXPLAINED), (6, Verdict.UNEXPLAINED)])
+def test_explanation_of_a_difference_between_runs(other: float, verdict: Verdict) -> None:
     """A run explains a difference between runs if its own difference is the claimed one."""
     base = "base@buffer=20"
-    found = {
-        (base, PEAK): Metric(value=3, unit="packets"),
-        (OTHER, PEAK): Metric(value=there, unit="packets"),
-    }
     said = claim(PEAK, 6, against=base, differs=EXPLAINED)
-    assert of_claim(said, elsewhere=found)[0] is verdict
+    assert told(said, elsewhere={**there(3, run=base), **there(other)})[0] is verdict
 
 
 AGAINST: list[tuple[float, float, tuple[float, float | None], Verdict]] = [
@@ -401,41 +373,30 @@ def test_claim_about_a_difference(
     value: float, error: float, other: tuple[float, float | None], verdict: Verdict
 ) -> None:
     """A claim against another run is about this run's metric minus the other's."""
-    there = {(OTHER, PEAK): Metric(value=other[0], unit="packets", error=other[1])}
-    said = claim(PEAK, value, against=OTHER)
-    (row,) = verdicts(claims=(said,), error=error, elsewhere=there).claims
-    assert (row.measured, row.compared) == (4, 1)
-    assert row.verdict is verdict
+    row = row_of(claim(PEAK, value, against=OTHER), error=error, elsewhere=there(*other))
+    assert (row.measured, row.compared, row.verdict) == (4, 1, verdict)
 
 
 def test_claim_against_a_run_with_an_error_of_its_own() -> None:
     """The errors of both runs add up: 1 is within a precision of 1, and 1.1 is not."""
     said = claim(PEAK, 1, tolerance=1, against=OTHER)
     for error, verdict in ((0.5, Verdict.AGREES), (0.6, Verdict.CANNOT_TELL)):
-        there = {(OTHER, PEAK): Metric(value=3, unit="packets", error=error)}
-        assert of_claim(said, error=0.5, elsewhere=there) == (verdict, True)
+        assert told(said, error=0.5, elsewhere=there(3, error)) == (verdict, True)
 
 
 def test_claim_against_a_run_that_is_not_there() -> None:
     """While the other run is missing, the claim's verdict is open."""
-    (row,) = verdicts(claims=(claim(PEAK, 1, against=OTHER),)).claims
+    row = row_of(claim(PEAK, 1, against=OTHER))
     assert (row.verdict, row.listed, row.compared) == (Verdict.NO_RUN, True, None)
     assert row.note == f"there is no sound, up-to-date run of {OTHER}"
 
 
-@pytest.mark.parametrize(
-    ("metric", "there"), [(PEAK, Metric(value=None, unit="1")), (NONE, Metric(value=1, unit="1"))]
-)
-def test_claim_against_an_undefined_metric(metric: str, there: Metric) -> None:
+@pytest.mark.parametrize(("metric", "value"), [(PEAK, None), (NONE, 1)])
+def test_claim_against_an_undefined_metric(metric: str, value: float | None) -> None:
     """If one of the runs lacks the metric, a claim about their difference does not agree."""
     said = claim(metric, 1, tolerance=1e9, against=OTHER)
-    assert of_claim(said, elsewhere={(OTHER, metric): there}) == (Verdict.UNEXPLAINED, False)
-
-
-def test_only_claims_against_runs_have_a_difference() -> None:
-    """A claim without another run compares the metric itself."""
-    (row,) = verdicts(claims=(claim(PEAK, 4),)).claims
-    assert row.compared is None
+    found = {(OTHER, metric): Metric(value=value, unit="1")}
+    assert told(said, elsewhere=found) == (Verdict.UNEXPLAINED, False)
 
 
 @pytest.mark.parametrize(
@@ -452,7 +413,7 @@ def test_only_claims_against_runs_have_a_difference() -> None:
 )
 def test_finding_is_stated_or_changed(said: Said, error: float, verdict: Verdict) -> None:
     """A finding is as stated or has changed, which fails no run; a finding may be "undefined"."""
-    found = verdicts(findings=(said,), error=error)
+    found = verdicts(said, error=error)
     assert found.findings[0].verdict is verdict
     assert found.misses == []
 
@@ -463,75 +424,46 @@ def check(verdict: Verdict, *, needed: bool = False) -> FidelityRow:
 
 
 MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), prediction(PEAK, 5)
+UNSOUND = "not to be believed: a fidelity check fails"
+ONE_OF_THREE = "this run's clock decides only 1 of 3 numbers"
 
 
 @pytest.mark.parametrize(
     ("said", "code", "headline"),
     [
-        ({}, GOOD, "every fidelity check holds"),
-        ({"fidelity": (check(Verdict.CANNOT_TELL),)}, GOOD, "every fidelity check holds"),
-        ({"fidelity": (check(Verdict.WARNING),)}, GOOD, "1 fidelity check: warning"),
+        ([], GOOD, "every fidelity check holds"),
+        ([check(Verdict.CANNOT_TELL)], GOOD, "every fidelity check holds"),
+        ([check(Verdict.WARNING)], GOOD, "1 fidelity check: warning"),
         (
-            {"predictions": (MET,), "fidelity": (check(Verdict.WARNING), check(Verdict.PASS))},
-            GOOD,
-            "1 prediction: pass; 1 fidelity check: warning",
+            [MET, check(Verdict.WARNING), check(Verdict.PASS)],
+            *(GOOD, "1 prediction: pass; 1 fidelity check: warning"),
         ),
-        ({"predictions": (MET,)}, GOOD, "1 prediction: pass"),
-        ({"predictions": (MET, UNTOLD)}, GOOD, "1 prediction: pass; 1 prediction: cannot be told"),
-        ({"predictions": (UNTOLD,)}, TELLS_LITTLE, "this run's clock decides only 0 of 1 numbers"),
+        ([MET], GOOD, "1 prediction: pass"),
+        ([MET, UNTOLD], GOOD, "1 prediction: pass; 1 prediction: cannot be told"),
+        ([UNTOLD], TELLS_LITTLE, "this run's clock decides only 0 of 1 numbers"),
+        ([MET, UNTOLD, claim(PEAK, 5)], TELLS_LITTLE, ONE_OF_THREE),
+        ([MET, UNTOLD, finding(PEAK, 5)], TELLS_LITTLE, ONE_OF_THREE),
+        ([MET, UNTOLD, MISSED], BAD, "1 prediction: FAIL"),
+        ([MISSED, UNTOLD, UNTOLD], BAD, "1 prediction: FAIL"),
         (
-            {"predictions": (MET, UNTOLD), "claims": (claim(PEAK, 5),)},
-            TELLS_LITTLE,
-            "this run's clock decides only 1 of 3 numbers",
+            [MISSED, MISSED, claim(PEAK, 9)],
+            *(BAD, "2 predictions: FAIL; 1 claim: differs, unexplained"),
         ),
+        ([MET, finding(PEAK, 9)], GOOD, "1 prediction: pass; 1 finding: not as stated"),
+        ([claim(PEAK, 9, differs=DIFFERS)], GOOD, "1 claim: differs, unexplained"),
+        ([MET, check(Verdict.PASS), check(Verdict.FAIL)], BAD, UNSOUND),
+        ([MISSED, check(Verdict.FAIL)], BAD, UNSOUND),
         (
-            {"predictions": (MET, UNTOLD), "findings": (finding(PEAK, 5),)},
-            TELLS_LITTLE,
-            "this run's clock decides only 1 of 3 numbers",
+            [MET, check(Verdict.CANNOT_TELL, needed=True)],
+            *(TELLS_LITTLE, "this run's clock is too coarse: a check"),
         ),
-        ({"predictions": (MET, UNTOLD, MISSED)}, BAD, "1 prediction: FAIL"),
-        ({"predictions": (MISSED, UNTOLD, UNTOLD)}, BAD, "1 prediction: FAIL"),
-        (
-            {"predictions": (MISSED, MISSED), "claims": (claim(PEAK, 9),)},
-            BAD,
-            "2 predictions: FAIL; 1 claim: differs, unexplained",
-        ),
-        (
-            {"predictions": (MET,), "findings": (finding(PEAK, 9),)},
-            GOOD,
-            "1 prediction: pass; 1 finding: not as stated",
-        ),
-        ({"claims": (claim(PEAK, 9, differs=DIFFERS),)}, GOOD, "1 claim: differs, unexplained"),
-        (
-            {"predictions": (MET,), "fidelity": (check(Verdict.PASS), check(Verdict.FAIL))},
-            BAD,
-            "not to be believed: a fidelity check fails",
-        ),
-        (
-            {"predictions": (MISSED,), "fidelity": (check(Verdict.FAIL),)},
-            BAD,
-            "not to be believed: a fidelity check fails",
-        ),
-        (
-            {"predictions": (MET,), "fidelity": (check(Verdict.CANNOT_TELL, needed=True),)},
-            TELLS_LITTLE,
-            "this run's clock is too coarse: a check",
-        ),
-        (
-            {"predictions": (MET,), "fidelity": (check(Verdict.PASS, needed=True),)},
-            GOOD,
-            "1 prediction: pass",
-        ),
-        (
-            {"predictions": (MISSED,), "fidelity": (check(Verdict.CANNOT_TELL, needed=True),)},
-            BAD,
-            "1 prediction: FAIL",
-        ),
+        ([MET, check(Verdict.PASS, needed=True)], GOOD, "1 prediction: pass"),
+        ([MISSED, check(Verdict.CANNOT_TELL, needed=True)], BAD, "1 prediction: FAIL"),
     ],
 )
-def test_run_verdict_stands_first(said: dict[str, Any], code: int, headline: str) -> None:
+def test_run_verdict_stands_first(said: list[Said | FidelityRow], code: int, headline: str) -> None:
     """A run is bad, tells too little, or is good; the headline begins with that."""
-    found = verdicts(error=1.0, **said)
+    found = verdicts(*said, error=1.0)
     assert (found.exit_code, found.headline) == (code, headline)
 
 
@@ -540,25 +472,46 @@ def test_exit_codes_differ() -> None:
     assert (GOOD, BAD, TELLS_LITTLE) == (0, 1, 3)
 
 
-def test_rows_in_words() -> None:
-    """A row names the measurement, the statement, and its source."""
-    found = verdicts(
-        predictions=(prediction(GOODPUT, 2, tolerance=0.05),),
-        claims=(
-            claim(PEAK, at_most=3, differs=DIFFERS),
-            claim(NONE, 2, by="simulation", differs=DIFFERS),
+SEEN: dict[str, Any] = {"measured": 0.61, "unit": "1", "verdict": Verdict.FAIL}
+PREDICTED = PredictionRow(**prediction("efficiency.left", 0.65, tolerance=0.002), **SEEN)
+CLAIMED = ClaimRow(**claim("efficiency.left", at_most=0.6), **SEEN)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (PREDICTED, "efficiency.left 0.61 measured, 0.65 +- 0.002 predicted by by_hand"),
+        (CLAIMED, "efficiency.left 0.61 measured, at most 0.6 in table 1"),
+        (
+            CLAIMED.model_copy(update={"by": "simulation", "note": "why"}),
+            "efficiency.left 0.61 measured, at most 0.6 by their simulator, table 1; why",
         ),
-        findings=(finding(PEAK, 4, tolerance=0.5),),
-        fidelity=(check(Verdict.PASS),),
-    )
-    rows = (*found.rows, *found.fidelity)
-    assert [" ".join(row_in_words(row).split()) for row in rows] == [
-        "goodput.first 1.98 measured, 2 +- 0.05 predicted by by_hand",
-        "queue_peak.forward 4 measured, at most 3 in table 1; another clock",
-        f"{NONE} none measured, 2 +- 0 by their simulator, table 1; another clock",
-        "queue_peak.forward 4 measured, 4 +- 0.5 seen before",
-        "a check: 1, bound 0",
-    ]
+        (
+            CLAIMED.model_copy(update={"against": "zhang-fig2", "compared": 0.0123}),
+            "efficiency.left 0.61 measured, +0.0123 against zhang-fig2, at most 0.6 in table 1",
+        ),
+        (
+            FindingRow(**finding("efficiency.left", 0.6), **{**SEEN, "measured": None}),
+            "efficiency.left none measured, 0.6 +- 0 seen before",
+        ),
+        (
+            FidelityRow(check="largest frame", value=590, bound="590", verdict=Verdict.PASS),
+            "largest frame: 590, bound 590",
+        ),
+    ],
+)
+def test_a_row_in_words(row: Row | FidelityRow, words: str) -> None:
+    """Each kind of row names the measurement, the statement, its source and the limit's source."""
+    assert " ".join(row_in_words(row).split()) == words
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_verdict_has_its_colour(verdict: Verdict) -> None:
+    """Red marks failures and unexplained differences, green success; the line has no markup."""
+    red = {Verdict.FAIL, Verdict.CONTRADICTED, Verdict.UNEXPLAINED}
+    green = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
+    colour = "red" if verdict in red else "green" if verdict in green else "yellow"
+    assert mark_verdict(verdict, "[b]") == f"[{colour}]{verdict.value:<4}[/] \\[b]"
 
 
 def measured(results: Path, name: str, run: str, **said: Any) -> Path:
@@ -636,10 +589,8 @@ def test_a_run_that_decides_is_sound_and_of_its_kind(
 def test_nothing_is_told_of_a_run_that_is_not_sound() -> None:
     """If a fidelity check fails, it alone fails; all other verdicts are open."""
     found = verdicts(
-        predictions=(prediction(PEAK, 4), prediction(PEAK, 5)),
-        claims=(claim(PEAK, 4), claim(PEAK, 5)),
-        findings=(finding(PEAK, 4),),
-        fidelity=(check(Verdict.PASS), check(Verdict.FAIL)),
+        *(prediction(PEAK, 4), prediction(PEAK, 5), claim(PEAK, 4), claim(PEAK, 5)),
+        *(finding(PEAK, 4), check(Verdict.PASS), check(Verdict.FAIL)),
     )
     assert {row.verdict for row in found.rows} == {Verdict.CANNOT_TELL}
     assert found.misses == [found.fidelity[1]]
@@ -649,7 +600,7 @@ def test_nothing_is_told_of_a_run_that_is_not_sound() -> None:
 def test_a_sentence_counts_once() -> None:
     """Rows of one claim count as one claim in the headline, as in the report on papers."""
     claims = (claim(PEAK, 4), claim(GOODPUT, 1.98), claim(PEAK, 4, claim="Another."))
-    assert verdicts(claims=claims).headline == "2 claims: agrees"
+    assert verdicts(*claims).headline == "2 claims: agrees"
 
 
 def test_verdicts_document_reads_as_written(tmp_path: Path) -> None:
