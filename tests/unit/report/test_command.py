@@ -11,7 +11,6 @@ from support.running import ROOT
 from support.synthetic_run import claim, edit_json, finding, prediction, write_run
 from support.warm_command import twoway
 
-from twoway.commands import reporting
 from twoway.commands.report import report_on
 from twoway.errors import TwowayError
 from twoway.report import report
@@ -213,7 +212,7 @@ def test_a_full_disk_in_the_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("twoway.report.report.analyse_run", full)
     with pytest.raises(TwowayError, match=f"{tmp_path}: No space left on device") as caught:
-        reporting.report_on(tmp_path, as_json=False)
+        report_on(tmp_path, as_json=False)
     said = f"make room: the run is whole, and `twoway report {tmp_path}` completes it"
     assert caught.value.hint == said
 
