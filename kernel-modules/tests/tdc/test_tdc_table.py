@@ -60,6 +60,22 @@ def test_short_rows() -> None:
     assert case["teardown"] == ["$IP link del dev $DUMMY", "$DTM pool del bus"]
 
 
+def test_rows_with_other_qdiscs() -> None:
+    """`classes` are qdiscs below a prio, the last is the case; `others` are on devices."""
+    row = {"case": "d7ff Two", "classes": ["max 8", "max 9"], "values": {"slots": 9}}
+    case = expand("dtm", row)
+    prio, first = case["setup"][2:]
+    assert prio == "$TC qdisc add dev $DUMMY root handle 9: prio bands 3"
+    assert first == "$TC qdisc add dev $DUMMY parent 9:1 handle 11: dtm max 8"
+    assert case["cmdUnderTest"] == "$TC qdisc add dev $DUMMY parent 9:2 handle 12: dtm max 9"
+    assert case["verifyCmd"].endswith(" handle 12:")
+    assert case["matchJSON"] == [{"kind": "dtm", "handle": "12:", "slots": 9}]
+    case = expand("medium", {"case": "7aff Two", "others": ["d7"], "add": "number 7", "shows": "7"})
+    made = "$TC qdisc add dev d7 root handle 1: medium number 7 rate 8Mbit gap 100us turn 4"
+    assert case["setup"] == [*MADE, *(words.replace("$DUMMY", "d7") for words in MADE), made]
+    assert case["teardown"] == ["$IP link del dev d7", "$IP link del dev $DUMMY"]
+
+
 def test_a_row_may_set_any_field_of_tdc() -> None:
     """Commands of `before` follow the device, and a row's field of tdc replaces the usual one."""
     own = {"teardown": ["$DTM pool del bus"], "verifyCmd": "$DTM pool show -j"}
