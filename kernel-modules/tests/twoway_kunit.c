@@ -3,7 +3,7 @@
  * KUnit tests of the congestion controls' arithmetic, in the kernel that it is compiled for: the
  * headers that neither lock nor read a clock, each a suite; and of variants.h, which registers
  * names. Numbers are derived beside them from the papers, never from the code. The arithmetic of
- * the qdiscs is tested in user space (userspace/).
+ * the qdiscs is tested in user space (user_space.py).
  */
 
 #include <kunit/test.h>

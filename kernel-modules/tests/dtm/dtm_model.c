@@ -237,40 +237,19 @@ bool model_is_consistent(void)
 	       guaranteed == pool.guaranteed && guaranteed <= pool.size;
 }
 
-u32 model_slots(u32 i)
-{
-	return channels[i].slots;
-}
+struct model_state {
+	u64 samples, denied, estimate;
+	u64 work;	/* events, and samples taken one by one, since the link was made */
+	u32 slots, target, used;
+};
 
-u32 model_target(u32 i)
+void model_look(u32 i, struct model_state *state)
 {
-	return channels[i].target;
-}
+	const struct dtm_channel *ch = &channels[i];
 
-u32 model_used(void)
-{
-	return pool.used;
-}
-
-u64 model_samples(u32 i)
-{
-	return channels[i].samples;
-}
-
-/* Events, and samples taken one by one rather than passed over, since the link was made. */
-u64 model_work(void)
-{
-	return work;
-}
-
-u64 model_denied(u32 i)
-{
-	return channels[i].denied;
-}
-
-u64 model_estimate(u32 i)
-{
-	return channels[i].rate.estimate;
+	*state = (struct model_state) {
+		ch->samples, ch->denied, ch->rate.estimate, work, ch->slots, ch->target, pool.used,
+	};
 }
 
 /* Slot-nanoseconds held since the channel joined. */

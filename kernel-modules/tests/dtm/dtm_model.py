@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 from collections import defaultdict
+from collections.abc import Sequence
 from ctypes import (
     POINTER,
     Structure,
@@ -19,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-MODULES = HERE.parents[1]
+from user_space import MODULES, compile_for_user_space
+
 CAUSES = ("allocator", "denied", "reclaimed", "operator", "start", "granted", "left")
 ALLOCATORS = {"static": 0, "rate": 1, "buffer": 2, "hysteresis": 3, "trace": 4}
 MAX_SLOTS = 65535
@@ -58,6 +59,15 @@ class Config(Structure):
     )
 
 
+class State(Structure):
+    """struct model_state: a channel, and its pool."""
+
+    _fields_ = (
+        *((name, c_uint64) for name in ("samples", "denied", "estimate", "work")),
+        *((name, c_uint32) for name in ("slots", "target", "used")),
+    )
+
+
 class _Event(Structure):
     _fields_ = (
         ("time", c_uint64),
@@ -77,9 +87,25 @@ class Event:
     cause: str
 
 
-def config(allocator: str = "static", **settings: Any) -> Config:
-    """Return a configuration: the kernel's defaults with the given settings."""
+def config(
+    allocator: str = "static",
+    levels: Sequence[tuple[int, int, int]] = (),
+    steps: Sequence[tuple[int, int]] = (),
+    **settings: Any,
+) -> Config:
+    """Return a configuration: the kernel's defaults with the given settings.
+
+    Args:
+        allocator: its name.
+        levels: slots, and bytes up to the next and down to the last level, of each.
+        steps: ns since the one before and slots of each.
+        settings: fields of Config.
+    """
     values = {
+        "n_levels": len(levels),
+        "levels": (Level * 32)(*(Level(*each) for each in levels)),
+        "n_steps": len(steps),
+        "steps": (Step * 1024)(*(Step(*each) for each in steps)),
         "initial": 20,
         "limit": 1000,
         "min_slots": 1,
@@ -109,20 +135,13 @@ def address_sanitizer() -> str:
 
 def build(folder: Path) -> Path:
     """Compile the model, if possible with the address sanitizer; return the library."""
-    library = folder / "dtm_model.so"
+    flags = ["-O2", "-shared", "-fPIC", "-Wno-unused-parameter", "-Wno-sign-compare"]
+    if os.environ.get("LD_PRELOAD") == address_sanitizer():
+        flags.append("-fsanitize=address")
     kernel = [MODULES / "dtm/dtm_core.c", MODULES / "dtm/dtm_service.c"]
     kernel += sorted(MODULES.glob("dtm/dtm_alloc_*.c"))
-    checks = "undefined"
-    if os.environ.get("LD_PRELOAD") == address_sanitizer():
-        checks += ",address"
-    subprocess.run(
-        f"cc -O2 -g -fsanitize={checks} -fno-sanitize-recover -shared -fPIC "
-        "-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror "
-        f"-I {HERE.parent}/userspace -I {MODULES}/dtm -I {MODULES}/include/uapi "
-        f"-o {library} {HERE}/dtm_model.c {' '.join(map(str, kernel))}".split(),
-        check=True,
-    )
-    return library
+    model = Path(__file__).with_suffix(".c")
+    return compile_for_user_space(folder / "dtm_model.so", *flags, model, *kernel)
 
 
 class Link:
@@ -139,8 +158,7 @@ class Link:
         self._lib = ctypes.CDLL(str(library))
         for name in ("join", "arrive", "is_consistent", "reconfigure"):
             getattr(self._lib, f"model_{name}").restype = c_bool
-        for name in ("slot_ns", "samples", "work", "denied", "estimate"):
-            getattr(self._lib, f"model_{name}").restype = c_uint64
+        self._lib.model_slot_ns.restype = c_uint64
         self.events: list[Event] = []
         self.departures: defaultdict[int, list[int]] = defaultdict(list)
         # ctypes frees objects that no Python variable refers to.
@@ -206,33 +224,19 @@ class Link:
         """Tell whether the pool's counts and queues agree with its members."""
         return bool(self._lib.model_is_consistent())
 
-    def slots(self, channel: int) -> int:
-        """Return the slots that a channel holds."""
-        return int(self._lib.model_slots(channel))
+    def state(self, channel: int = 0) -> State:
+        """Return what a channel has and wants, and what its pool has done.
 
-    def target(self, channel: int) -> int:
-        """Return the slots that a channel wants."""
-        return int(self._lib.model_target(channel))
+        `used` is the slots in use, and `work` the number of events, and of estimates made one by
+        one rather than skipped.
+        """
+        found = State()
+        self._lib.model_look(channel, ctypes.byref(found))
+        return found
 
-    def estimate(self, channel: int) -> int:
-        """Return the estimated rate of arrivals, bit/s."""
-        return int(self._lib.model_estimate(channel))
-
-    def used(self) -> int:
-        """Return the slots in use, as the pool counts them."""
-        return int(self._lib.model_used())
-
-    def samples(self, channel: int) -> int:
-        """Return the number of estimates that a channel has made."""
-        return int(self._lib.model_samples(channel))
-
-    def work(self) -> int:
-        """Return the number of events, and of estimates made one by one rather than skipped."""
-        return int(self._lib.model_work())
-
-    def denied(self, channel: int) -> int:
-        """Return how many of a channel's requests the pool did not meet in full."""
-        return int(self._lib.model_denied(channel))
+    def slots(self, *channels: int) -> list[int]:
+        """Return the slots that each channel holds."""
+        return [self.state(channel).slots for channel in channels]
 
     def slot_ns(self, channel: int, now_ns: int) -> int:
         """Return the integral of the slots over time."""

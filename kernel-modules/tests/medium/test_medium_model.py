@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from user_space import MODULES, compile_for_user_space
 
 from twoway.links.half_duplex import Hold, Medium, bits_ns
 
 HERE = Path(__file__).parent
-MODULES = HERE.parents[1]
 US, MS = 10**3, 10**6
 # Rates of the two ends, bytes/s.
 RATES = (2_500_000, 750_001)
@@ -22,13 +22,8 @@ Packets = Sequence[tuple[int, int, int]]
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled arithmetic."""
     made = tmp_path_factory.mktemp("medium") / "medium_model"
-    subprocess.run(
-        f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
-        f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi "
-        f"-o {made} {HERE}/medium_model.c {MODULES}/medium.c".split(),
-        check=True,
-    )
-    return made
+    sources = HERE / "medium_model.c", MODULES / "medium.c"
+    return compile_for_user_space(made, "-O1", "-fsanitize=address", *sources)
 
 
 def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int]]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from user_space import MODULES, compile_for_user_space
 
 from twoway.links.timetable import Kind, Timetable
 
 HERE = Path(__file__).parent
-MODULES = HERE.parents[1]
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
 # The longest table allowed: with a byte less, a packet would need 2^20 steps in two laps.
@@ -26,17 +26,13 @@ Packets = Sequence[tuple[int, int]]
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled arithmetic."""
     folder = tmp_path_factory.mktemp("timetable")
-    cc = (
-        "cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
-        f"-I {HERE.parent}/userspace -I {MODULES} -I {MODULES}/include/uapi"
+    flags = "-O1", "-fsanitize=address"
+    counted = compile_for_user_space(
+        folder / "timetable.o",
+        *(*flags, "-fsanitize-coverage=trace-pc", "-c", MODULES / "timetable.c"),
     )
-    made, counted = folder / "timetable_model", folder / "timetable.o"
-    for command in (
-        f"{cc} -fsanitize-coverage=trace-pc -c -o {counted} {MODULES}/timetable.c",
-        f"{cc} -o {made} {HERE}/timetable_model.c {counted}",
-    ):
-        subprocess.run(command.split(), check=True)
-    return made
+    made = folder / "timetable_model"
+    return compile_for_user_space(made, *flags, HERE / "timetable_model.c", counted)
 
 
 def _run(
