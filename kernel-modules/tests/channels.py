@@ -1,7 +1,13 @@
-"""The options of dtm for these tests, as tc takes them; no other file has them.
+"""The options of our qdiscs for these tests, as tc takes them, and the sentences of refusals.
 
 A word in braces is replaced: {pool} by a pool's name, others by the number of a change.
 """
+
+import re
+from pathlib import Path
+
+# Files with each qdisc's answers to requests.
+REFUSING = {"dtm": "dtm/*.c", "medium": "medium*.c", "timetable": "timetable*.c"}
 
 # A channel with its own link at the root of a device, of about 100 Mbit/s.
 ALONE = (
@@ -82,3 +88,10 @@ def rising(place: str) -> list[str]:
     received = RECEIVED if place != "nlmon" else ()
     slotless = ("slot_seconds",) if place in ("medium", "timetable") else ()
     return [name for name in (*received, *COUNTERS) if name not in slotless]
+
+
+def refusals(qdisc: str = "dtm") -> set[str]:
+    """Return every sentence of a module's own refusals."""
+    files = Path(__file__).resolve().parents[1].glob(REFUSING[qdisc])
+    sources = "".join(path.read_text(encoding="utf-8") for path in files)
+    return set(re.findall(r'(?:NL_SET_ERR_MSG|twoway_refuse)\w*\([^"]*"([^"]+)"\)', sources))

@@ -1,6 +1,7 @@
-"""Scenarios for each of our qdiscs, which dtm/qdiscs.yml lists and names.
+"""Scenarios for each of our qdiscs, alone and with a queue inside, which dtm/cases.yml names.
 
-Frames go from a0 through its qdisc to b0; see dtm_scenarios.py.
+Frames go from a0 through its qdisc to b0; see dtm_scenarios.py. A queue inside, at class 1, chooses
+which packet comes next, and the shaper when it leaves.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TypedDict
 
-from dtm_claims import claim, expect, run
+from claims import claim, expect, run
 from dtm_scenarios import (
     ADDRESSES,
     MTU_FRAME,
@@ -25,6 +26,30 @@ from dtm_scenarios import (
     transfer,
     wire,
 )
+from rtnetlink import Qdisc
+
+# The queues that Linux has, with limits below a burst of frames; tbf and netem are no queues
+# but hold packets back, copy and lose them.
+QUEUES = (
+    "pfifo limit 5",
+    "bfifo limit 7570",
+    "codel limit 5",
+    "fq_codel limit 5",
+    "fq_pie limit 5",
+    "pie limit 5",
+    "sfq limit 5",
+    "fq limit 5",
+    "red limit 30280 min 4542 max 13626 avpkt 1514 burst 6 bandwidth 1Mbit",
+    "choke limit 40 bandwidth 1Mbit",
+    "cake unlimited memlimit 30000",
+    "cake bandwidth 500kbit",
+    "prio",
+    "tbf rate 500kbit burst 2000 limit 7570",
+    "netem delay 10ms limit 5",
+    "netem loss random 50%",
+    "netem duplicate 50% limit 5",
+)
+SIZES = [MTU_FRAME, 60, 1000, MTU_FRAME, 61, 333, 1499, MTU_FRAME, 500]
 
 
 class Ours(TypedDict):
@@ -43,9 +68,22 @@ class Ours(TypedDict):
     refusal: str
 
 
-def backlogs(device: str = "a0") -> set[tuple[int, int]]:
-    """Return packets and bytes that wait, as each level of a device's qdiscs counts them."""
-    return {(q.queued_packets, q.backlog_bytes) for q in channels(device) if q.handle.major}
+def backlogs(device: str = "a0", *, without: str = "") -> set[tuple[int, int]]:
+    """Return packets and bytes that wait, as each level of a device's qdiscs counts them.
+
+    Args:
+        device: its name.
+        without: a kind that does not count.
+    """
+    levels = [q for q in channels(device) if q.handle.major and q.kind != without]
+    return {(q.queued_packets, q.backlog_bytes) for q in levels}
+
+
+def add_root(options: str, inside: str = "") -> None:
+    """Add a shaper as the root of a0, and perhaps a queue inside."""
+    run(f"tc qdisc add dev a0 root handle 1 {options}")
+    if inside:
+        run(f"tc qdisc add dev a0 parent 1:1 handle 2 {inside}")
 
 
 def kind(qdisc: Ours) -> str:
@@ -77,10 +115,10 @@ def expect_free_link(qdisc: Ours) -> None:
     claim(f"the link is free, {before}..{after}: {begin}", before <= begin <= after)
 
 
-def flap(qdisc: Ours) -> None:
-    """A link that was switched off and on is idle."""
+def flap(qdisc: Ours, inside: str = "") -> None:
+    """A link that was switched off and on is idle, and so is the queue inside."""
     with wire():
-        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        add_root(qdisc["options"], inside)
         send_frames([MTU_FRAME] * 100)
         time.sleep(0.05)
         run("ip link set a0 down", "ip link set a0 up")
@@ -133,26 +171,57 @@ def by_default(qdisc: Ours) -> None:
     expect("qdiscs made", shown.count(f"qdisc {kind(qdisc)} "), 0 if refusal else 4)
 
 
-def gso_anywhere(qdisc: Ours, parent: str, address: str = "10.9.0.2") -> None:
-    """Each packet of a large TCP buffer takes its own time; all parent qdiscs count it the same."""
+def gso(
+    qdisc: Ours, parent: str, address: str = "10.9.0.2", limit: int = 0, inside: str = ""
+) -> None:
+    """The large buffers of a TCP flow leave as packets, and all levels count them the same.
+
+    Args:
+        qdisc: ours.
+        parent: its place, of PARENTS.
+        address: that of the receiver.
+        limit: of the qdisc, in packets, so small that it drops parts of buffers; 0: its own.
+        inside: the kind of a queue inside, of 20 packets.
+    """
     with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
         if ":" in address:
             speak_ipv6()
+        run("tc qdisc add dev a0 root pfifo limit 1000")
+        for _ in transfer(200_000, address):
+            pass
+        without = max(len(frame.data) for frame in collect(watcher))
+        claim(f"without it there are buffers of many packets: {without}", without > MTU_FRAME)
         where = "root" if parent == "root" else "parent 1:1"
-        run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 12 {qdisc['options']}")
+        run("tc qdisc del dev a0 root", *PARENTS[parent])
+        limited = f"limit {limit}" if limit else ""
+        run(f"tc qdisc add dev a0 {where} handle 12 {qdisc['options']} {limited}")
+        if inside:
+            run(f"tc qdisc add dev a0 parent 12:1 handle 13 {inside} limit 20")
         deepest = 0
         for _ in stack.enter_context(contextlib.closing(transfer(200_000, address))):
-            queued = backlogs()
+            queued = backlogs(without=inside)
             claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
             deepest = max(deepest, *(packets for packets, _ in queued))
         time.sleep(5)  # for the last segments of TCP
         expect("backlog in the end", backlogs(), {(0, 0)})
+        levels = [q for q in channels() if q.handle.major]
         frames = collect(watcher)
     claim(f"there was a backlog: {deepest}", deepest > 1)
-    expect("the largest frame", max(len(frame.data) for frame in frames), MTU_FRAME)
+    sizes = [len(frame.data) for frame in frames]
+    expect("the largest frame", max(sizes), MTU_FRAME)
+    at_once = 0
     for first, second in itertools.pairwise(frames):
+        # Each end is rounded up to a nanosecond, so two ends may be up to one ns closer.
         gap, least = second.at_ns - first.at_ns, qdisc["frame_ns"] * len(second.data) // MTU_FRAME
         claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
+        at_once += gap <= least + 1
+    # All but those that found the link idle: at the start and after a loss.
+    claim(f"{at_once} of {len(frames)} follow at once", at_once > 0.9 * len(frames) or limit > 0)
+    for level in levels:
+        expect(level.kind, (level.sent_packets, level.sent_bytes), (len(frames), sum(sizes)))
+    if not inside:
+        drops = next(level.drops for level in levels if level.kind == kind(qdisc))
+        claim(f"drops: {drops}", (drops > 0) == (limit > 0))
 
 
 def speak_ipv6() -> None:
@@ -185,7 +254,7 @@ def sized_by_stab(qdisc: Ours, overhead: int) -> None:
 def tagged(qdisc: Ours) -> None:
     """A frame's VLAN tag of four bytes takes its time as well."""
     with wire(), arrivals() as watcher:
-        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        add_root(qdisc["options"])
         send_frames([MTU_FRAME + 4] * 9, kind=bytes.fromhex("81000001 88b5"))
         expect("queued", backlogs(), {(9, 9 * (MTU_FRAME + 4))})
         time.sleep(1)
@@ -195,7 +264,7 @@ def tagged(qdisc: Ours) -> None:
 def mtu_changes(qdisc: Ours) -> None:
     """If a device's MTU changes, waiting packets stay, and each frame leaves on time."""
     with wire(), arrivals() as watcher:
-        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        add_root(qdisc["options"])
         send_frames([MTU_FRAME] * 9)
         for mtu in (600, 9000, 1500):
             run(f"ip link set a0 mtu {mtu}")
@@ -224,7 +293,7 @@ def unloaded(qdisc: Ours) -> None:
     """A module stays while its packets wait, and can be removed after the queue is deleted."""
     module = f"sch_{kind(qdisc)}"
     with wire():
-        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        add_root(qdisc["options"])
         send_frames([MTU_FRAME] * 9)
         done = subprocess.run(["rmmod", module], capture_output=True, text=True, check=False)
         claim(f"in use: {done.stderr}", done.returncode != 0)
@@ -246,7 +315,7 @@ def ends_with_its_device(qdisc: Ours) -> None:
     """A device that ends removes a qdisc that has packets, and the next qdisc works."""
     for _ in range(2):
         with wire():
-            run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+            add_root(qdisc["options"])
             send_frames([MTU_FRAME] * 9)
             claim(f"packets wait: {backlogs()}", backlogs() != {(0, 0)})
     expect_unused(qdisc)
@@ -255,7 +324,7 @@ def ends_with_its_device(qdisc: Ours) -> None:
 def horizon(options: str, sent: int, queued: int) -> None:
     """A packet that would leave too late is dropped, and the kernel continues."""
     with wire():
-        run(f"tc qdisc add dev a0 root handle 1 {options}")
+        add_root(options)
         send_frames([MTU_FRAME] * sent)
         qdisc = channels()[0]
     expect("queued and dropped", (qdisc.queued_packets, qdisc.drops), (queued, sent - queued))
@@ -285,3 +354,124 @@ def wall_clock_steps() -> None:
             send_frames([MTU_FRAME] * 3)
             time.sleep(0.1)
             expect_gaps(collect(watcher), 3, 12_112_000)
+
+
+# A queue inside
+
+
+def shaper(device: str = "a0") -> Qdisc:
+    """Find our qdisc at the root of a device."""
+    return next(q for q in channels(device) if q.handle.number == 0x10000)
+
+
+def inside_as_the_list(qdisc: Ours) -> None:
+    """A pfifo inside, and the shaper's own list with one place more, give the same link."""
+    options = qdisc["options"]
+    seen = []
+    for words in ((f"{options} limit 6",), (options, "pfifo limit 5")):
+        with wire(), arrivals() as watcher:
+            add_root(*words)
+            for _ in range(2):
+                send_frames(SIZES)
+                queued, drops = shaper().queued_packets, shaper().drops
+                time.sleep(1)
+                frames = collect(watcher)
+                first = frames[0].at_ns
+                times = [(frame.at_ns - first, len(frame.data)) for frame in frames]
+                seen.append((queued, drops, times))
+            expect("left in the queue", shaper().backlog_bytes, 0)
+    expect("with a pfifo inside", seen[2:], seen[:2])
+    expect("queued and dropped", seen[0][:2], (6, 3))
+
+
+def inside_any_queue(qdisc: Ours) -> None:
+    """Whatever queue is inside, packets leave at the link's rate, and each one is accounted for."""
+    for queue in QUEUES:
+        with wire(), arrivals() as watcher:
+            add_root(qdisc["options"], queue)
+            send_frames([MTU_FRAME] * 20)
+            time.sleep(5)
+            expect(f"{queue}: left in all queues", backlogs(), {(0, 0)})
+            frames, root = collect(watcher), shaper()
+        expect(f"{queue}: packets sent", root.sent_packets, len(frames))
+        if "duplicate" not in queue and "loss" not in queue:
+            expect(f"{queue}: sent and dropped", root.sent_packets + root.drops, 20)
+        claim(f"{queue}: packets arrive: {len(frames)}", len(frames) > 1)
+        gaps = [after.at_ns - before.at_ns for before, after in itertools.pairwise(frames)]
+        claim(f"{queue}: frames {min(gaps)} ns apart", min(gaps) >= qdisc["frame_ns"])
+
+
+def inside_taken_out(qdisc: Ours) -> None:
+    """A queue that goes takes its packets along, and the packet being sent leaves on time."""
+    with wire(), arrivals() as watcher:
+        add_root(qdisc["options"], "fq_codel")
+        send_frames([MTU_FRAME] * 9)
+        expect("queued", shaper().queued_packets, 9)
+        run("tc qdisc replace dev a0 parent 1:1 handle 3 pfifo limit 20")
+        expect("queued without fq_codel's", shaper().queued_packets, 1)
+        send_frames([MTU_FRAME] * 4)
+        run("tc qdisc del dev a0 parent 1:1")
+        expect("queued without pfifo's", (shaper().queued_packets, shaper().drops), (1, 12))
+        send_frames([MTU_FRAME] * 4)
+        time.sleep(1)
+        expect_gaps(collect(watcher), 5, qdisc["frame_ns"])
+        expect("classes", run("tc class show dev a0"), f"class {kind(qdisc)} 1:1 parent 1: \n")
+        put_back = "tc qdisc add dev a0 parent 1:1 handle 2 sfq"
+        run(put_back, "ip link set a0 down", "ip link set a0 up")
+        shown = run("tc class show dev a0").split("\n")[0]
+        expect("class", shown, f"class {kind(qdisc)} 1:1 parent 1: leaf 2: ")
+        expect_free_link(qdisc)
+
+
+def inside_itself(qdisc: Ours) -> None:
+    """A shaper inside a shaper of its own kind carries packets, and stops no processor."""
+    with wire(), arrivals() as watcher:
+        add_root(qdisc["options"], qdisc["options"])
+        send_frames([MTU_FRAME] * 9)
+        time.sleep(5)
+        frames = collect(watcher)
+        expect("left in all queues", backlogs(), {(0, 0)})
+    expect("frames", len(frames), 9)
+
+
+def inside_a_delay() -> None:
+    """A delay takes each packet of a queue inside at once, and keeps their order."""
+    with wire(), arrivals() as watcher:
+        run(
+            "tc qdisc add dev a0 root handle 1 timetable delays 0s:100ms,1s:20ms",
+            "tc qdisc add dev a0 parent 1:1 handle 2 netem delay 1ms limit 9",
+        )
+        before, after, end = send_frames([MTU_FRAME] * 12)
+        expect("queued", shaper().queued_packets, 9)
+        time.sleep(0.5)
+        frames = collect(watcher)
+    expect("frames", len(frames), 9)
+    travelled = [frame.at_ns - 101_000_000 for frame in frames]
+    claim(f"{before}..{end}: {travelled}", before <= travelled[0] <= after)
+    claim("no longer delay", travelled[-1] <= end)
+
+
+def backlog_inside() -> None:
+    """An allocator of slots sees the packets of a queue inside, and those that it drops."""
+    with wire():
+        run(
+            "tc qdisc add dev a0 root handle 1 dtm slots 1 min 1 max 40 change 125us"
+            " allocator buffer high 9000 low 3000 rise 10ms fall 10ms step 4",
+            "tc qdisc add dev a0 parent 1:1 handle 2 pfifo limit 50",
+        )
+        send_frames([MTU_FRAME] * 60)
+        channel = shaper()
+        assert channel.xstats
+        expect(
+            "peak", (channel.xstats.peak_packets, channel.xstats.peak_bytes), (51, 51 * MTU_FRAME)
+        )
+        expect("dropped", channel.drops, 9)
+        time.sleep(0.1)
+        channel = shaper()
+        assert channel.xstats
+        claim(f"slots rise with the backlog: {channel.xstats.slots}", channel.xstats.slots > 1)
+        run("tc qdisc del dev a0 parent 1:1")
+        time.sleep(1)
+        channel = shaper()
+        assert channel.xstats
+        expect("slots without a backlog", channel.xstats.slots, 1)

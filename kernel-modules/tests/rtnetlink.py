@@ -1,21 +1,29 @@
-"""rtnetlink for queueing disciplines: requests that tc would never send, and every answer.
+r"""Netlink for queueing disciplines and pools: requests that tc never sends, and every answer.
 
 It needs only the standard library, so that it runs in any guest. Messages and attributes are those
-of linux/netlink.h and linux/rtnetlink.h; those of dtm are in pkt_dtm.h.
+of linux/netlink.h, linux/rtnetlink.h and linux/genetlink.h; those of dtm are in pkt_dtm.h.
 
     with Rtnetlink() as route:
         ack = route.qdisc("add", "veth0", Handle(1), options=attribute(TCA_DTM_SLOTS, u32(0)))
         assert (ack.errno, ack.message) == (errno.ERANGE, "integer out of range")
         print(route.show("veth0")[0].xstats)
+    with Dtm() as dtm:
+        ack = dtm.request("DTM_CMD_POOL_NEW", attribute(NUMBERS["DTM_A_POOL"], b"bus\0"))
+        assert ack.message == "a new pool needs a name and slots"
 """
 
 import contextlib
 import itertools
 import os
+import re
 import socket
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Self
+
+HEADER = Path(__file__).resolve().parents[1] / "include/uapi/linux/pkt_dtm.h"
 
 _NETLINK_CAP_ACK = 10
 _NETLINK_EXT_ACK = 11
@@ -25,7 +33,7 @@ _NLMSG_ERROR = 2
 _NLMSG_DONE = 3
 _NLM_F_REQUEST = 0x001
 _NLM_F_ACK = 0x004
-_NLM_F_DUMP = 0x300
+_NLM_F_DUMP_INTR, _NLM_F_DUMP = 0x010, 0x300
 _NLM_F_ACK_TLVS = 0x200
 _NLMSGERR_ATTR_MSG = 1
 
@@ -55,7 +63,24 @@ _NESTED = 0x8000
 _TYPE_MASK = 0x3FFF
 _NETLINK_ADD_MEMBERSHIP = 1
 _RTNLGRP_TC = 4
-_RECEIVE_BYTES = 1 << 18
+
+_NETLINK_GENERIC = 16
+_GENL_ID_CTRL, _CTRL_CMD_GETFAMILY = 0x10, 3
+_CTRL_ATTR_FAMILY_ID, _CTRL_ATTR_FAMILY_NAME = 1, 2
+_GENLMSG = struct.Struct("=BBxx")  # genlmsghdr: command, version
+
+
+def _uapi_numbers() -> dict[str, int]:
+    """Return every enumerator of pkt_dtm.h by its full name."""
+    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = {}
+    for body in re.findall(r"\benum\b[^{;]*\{(.*?)\}", text, re.DOTALL):
+        names = [name.strip() for name in body.split(",") if name.strip()]
+        found.update({name: number for number, name in enumerate(names)})
+    return found
+
+
+NUMBERS = _uapi_numbers()
 
 
 class Handle(NamedTuple):
@@ -92,22 +117,6 @@ def attribute(number: int, value: bytes) -> bytes:
     """Return one attribute, padded; its value need not be valid."""
     whole = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), number) + value
     return whole + bytes(-len(whole) % 4)
-
-
-def request_header(kind: int, flags: int, body_bytes: int, sequence: int) -> bytes:
-    """Return the header of a request."""
-    length = _HEADER.size + body_bytes
-    return _HEADER.pack(length, kind, flags | _NLM_F_REQUEST, sequence, 0)
-
-
-def messages(data: bytes) -> list[tuple[int, int, bytes]]:
-    """Return type, flags and payload of each message of a datagram."""
-    found = []
-    while len(data) >= _HEADER.size:
-        length, kind, flags, _, _ = _HEADER.unpack_from(data)
-        found.append((kind, flags, data[_HEADER.size : length]))
-        data = data[length + -length % 4 :]
-    return found
 
 
 def nest(number: int, *attributes: bytes) -> bytes:
@@ -185,11 +194,15 @@ class Qdisc:
     """For kind dtm."""
 
 
-class Rtnetlink:
+class ChangedMeanwhileError(Exception):
+    """A list changed while the kernel dumped it."""
+
+
+class _Netlink:
     """A netlink socket; a context manager that closes it."""
 
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    def __init__(self, protocol: int) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
         self._socket.setsockopt(_SOL_NETLINK, _NETLINK_EXT_ACK, 1)
         self._socket.setsockopt(_SOL_NETLINK, _NETLINK_CAP_ACK, 1)
         self._socket.bind((0, 0))
@@ -200,6 +213,47 @@ class Rtnetlink:
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
+
+    def _send(self, kind: int, flags: int, body: bytes) -> None:
+        header = (_HEADER.size + len(body), kind, flags | _NLM_F_REQUEST, next(self._sequence), 0)
+        self._socket.send(_HEADER.pack(*header) + body)
+
+    def _messages(self, most: int = 1 << 18) -> Iterator[tuple[int, int, bytes]]:
+        """Yield type, flags and payload of each message of the next datagram."""
+        data = self._socket.recv(most)
+        while len(data) >= _HEADER.size:
+            length, kind, flags, _, _ = _HEADER.unpack_from(data)
+            yield kind, flags, data[_HEADER.size : length]
+            data = data[length + -length % 4 :]
+
+    def _answer(self) -> "Ack":
+        """Receive the answer to a request."""
+        while True:
+            for kind, flags, payload in self._messages():
+                if kind == _NLMSG_ERROR:
+                    return _parse_ack(flags, payload)
+
+    def _dump(self) -> Iterator[bytes]:
+        """Yield the payload of each entry of a dump.
+
+        Raises: ChangedMeanwhileError if the list changed.
+        """
+        while True:
+            for kind, flags, payload in self._messages():
+                if flags & _NLM_F_DUMP_INTR:
+                    raise ChangedMeanwhileError
+                if kind == _NLMSG_ERROR:
+                    raise OSError(str(_parse_ack(flags, payload)))
+                if kind == _NLMSG_DONE:
+                    return
+                yield payload
+
+
+class Rtnetlink(_Netlink):
+    """A socket for qdiscs."""
+
+    def __init__(self) -> None:
+        super().__init__(socket.NETLINK_ROUTE)
 
     def qdisc(
         self,
@@ -231,22 +285,14 @@ class Rtnetlink:
         if options is not None:
             body += attribute(_TCA_OPTIONS | (_NESTED if nested else 0), options)
         self._send(number, flags | _NLM_F_ACK, body)
-        flags, payload = next((f, p) for t, f, p in self._messages() if t == _NLMSG_ERROR)
-        return parse_ack(flags, payload)
+        return self._answer()
 
     def show(self, interface: str) -> list[Qdisc]:
         """Return all qdiscs of an interface."""
         index = socket.if_nametoindex(interface)
         self._send(_RTM_GETQDISC, _NLM_F_DUMP, _TCMSG.pack(0, index, 0, 0, 0))
-        shown: list[Qdisc] = []
-        while True:
-            for kind, flags, payload in self._messages():
-                if kind == _NLMSG_ERROR:
-                    raise OSError(*_error(parse_ack(flags, payload)))
-                if kind == _NLMSG_DONE:
-                    return shown
-                if _TCMSG.unpack_from(payload)[1] == index:
-                    shown.append(_parse_qdisc(payload))
+        ours = [each for each in self._dump() if _TCMSG.unpack_from(each)[1] == index]
+        return [_parse_qdisc(each) for each in ours]
 
     def subscribe(self) -> None:
         """Subscribe to notifications of added, changed and deleted qdiscs."""
@@ -262,18 +308,8 @@ class Rtnetlink:
         self._socket.setblocking(True)
         return came
 
-    def _send(self, kind: int, flags: int, body: bytes) -> None:
-        self._socket.send(request_header(kind, flags, len(body), next(self._sequence)) + body)
 
-    def _messages(self) -> list[tuple[int, int, bytes]]:
-        return messages(self._socket.recv(_RECEIVE_BYTES))
-
-
-def _error(ack: Ack) -> tuple[int, str]:
-    return ack.errno, str(ack)
-
-
-def parse_ack(flags: int, payload: bytes) -> Ack:
+def _parse_ack(flags: int, payload: bytes) -> Ack:
     """Parse the answer in a message of type NLMSG_ERROR."""
     (code,) = struct.unpack_from("=i", payload)
     said = {}
@@ -307,3 +343,50 @@ def _parse_qdisc(payload: bytes) -> Qdisc:
 
 def _text(value: bytes) -> str:
     return value.rstrip(b"\0").decode()
+
+
+Pool = dict[str, int | str]
+"""The attributes of a message by name, without DTM_A_."""
+_NAMES = {n: name for name, n in NUMBERS.items() if name.startswith("DTM_A_")}
+
+
+class Dtm(_Netlink):
+    """A socket for the family "dtm": dumps of pools, and invalid requests."""
+
+    def __init__(self) -> None:
+        super().__init__(_NETLINK_GENERIC)
+        name = attribute(_CTRL_ATTR_FAMILY_NAME, b"dtm\0")
+        self._send(_GENL_ID_CTRL, 0, _GENLMSG.pack(_CTRL_CMD_GETFAMILY, 1) + name)
+        # Small at first: the kernel's messages grow with the largest buffer that the reader has
+        # used.
+        _, _, payload = next(self._messages(4096))
+        family = parse_attributes(payload[_GENLMSG.size :])
+        self._family = int.from_bytes(family[_CTRL_ATTR_FAMILY_ID], "little")
+
+    def request(self, command: str, attributes: bytes = b"") -> Ack:
+        """Send a command with unchecked attributes; return the kernel's answer."""
+        self._send(self._family, _NLM_F_ACK, _GENLMSG.pack(NUMBERS[command], 1) + attributes)
+        return self._answer()
+
+    def pools(self, meanwhile: Callable[[], object] = lambda: None) -> list[Pool]:
+        """Return the pools, in order.
+
+        Args:
+            meanwhile: called when the dump has begun.
+        Raises: ChangedMeanwhileError if the list changed.
+        """
+        command = NUMBERS["DTM_CMD_POOL_GET"]
+        self._send(self._family, _NLM_F_DUMP, _GENLMSG.pack(command, 1))
+        meanwhile()
+        return [_parse_pool(payload) for payload in self._dump() if payload[0] == command]
+
+
+def _parse_pool(payload: bytes) -> Pool:
+    found: Pool = {}
+    for number, value in parse_attributes(payload[_GENLMSG.size :]).items():
+        name = _NAMES[number].removeprefix("DTM_A_")
+        if name == "POOL":
+            found[name] = _text(value)
+        elif name != "PAD":
+            found[name] = int.from_bytes(value, "little")
+    return found

@@ -10,18 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from channels import refusals
 from dtm_in_guest import all_names, tdc_cases
 from dtm_raw import CASES, raw_cases
-from dtm_uapi import MODULES, refusals, uapi_numbers
-from rtnetlink import parse_attributes
+from rtnetlink import NUMBERS, parse_attributes
 from support.guest.dtm_cases import plugin_says, run_dtm_cases
 from support.guest.kernel_tools import SPECS, YNL, kernel_tools
 
 from twoway.guest.cache import Guest
+from twoway.paths import KERNEL_MODULES
 
-MANUAL = MODULES / "tc/tc-dtm.8"
-PLUGIN = MODULES / "tc/q_dtm.c"
-SPEC = MODULES / "netlink/dtm.yaml"
+MANUAL = KERNEL_MODULES / "tc/tc-dtm.8"
+PLUGIN = KERNEL_MODULES / "tc/q_dtm.c"
+SPEC = KERNEL_MODULES / "netlink/dtm.yaml"
 
 Results = dict[str, dict[str, str]]
 
@@ -60,8 +61,7 @@ def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
         if case.answer[0] and not case.command
         for number in parse_attributes(case.options)
     }
-    numbers = uapi_numbers()
-    options = set(range(numbers["TCA_DTM_UNSPEC"], numbers["TCA_DTM_HOLD"] + 1))
+    options = set(range(NUMBERS["TCA_DTM_UNSPEC"], NUMBERS["TCA_DTM_HOLD"] + 1))
     assert options - tried == set()
 
 
@@ -132,7 +132,7 @@ def test_spec_is_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     described = {name.upper().replace("-", "_"): number for name, number in described.items()}
     numbers = {
         name: number
-        for name, number in uapi_numbers().items()
+        for name, number in NUMBERS.items()
         if name.startswith("DTM_") and not name.endswith("_UNSPEC")
     }
     assert described == numbers

@@ -4,8 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from dtm_uapi import REFUSING
-from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from channels import REFUSING
 from support.guest.module_trials import check_fuzzed
 from support.runs import kept_in_guest
 

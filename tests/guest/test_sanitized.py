@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dtm_uapi import REFUSING
-from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from channels import REFUSING
 from support.guest.fast_flows import GAMMA
 from support.guest.in_guest import run_in_guest
 from support.guest.module_trials import (

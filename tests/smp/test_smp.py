@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from dtm_uapi import REFUSING
-from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
+from channels import REFUSING
 from support.guest.in_qemu import run_in_qemu
 from support.guest.module_trials import (
     check_cases,

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dtm_claims import RUN, claim, expect, run
-from dtm_trace import TRACING
+from claims import RUN, TRACING, claim, expect, run
 from rtnetlink import Handle, Rtnetlink, attribute, u32
 
 DTM = "/mnt/bin/dtm"

@@ -30,12 +30,9 @@ import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
 import dtm_interface_scenarios  # noqa: E402
 import dtm_scenarios  # noqa: E402
 import qdisc_scenarios  # noqa: E402
-import queue_inside_scenarios  # noqa: E402
-from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
-from dtm_genl import Dtm, Message  # noqa: E402
+from claims import RUN, ClaimError, Events, expect, mount_tracing, run  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
-from dtm_trace import Events, mount_tracing  # noqa: E402
-from rtnetlink import Handle, Rtnetlink  # noqa: E402
+from rtnetlink import Dtm, Handle, Pool, Rtnetlink  # noqa: E402
 from tdc_table import read_table  # noqa: E402
 
 MODULES = Path("/mnt/bin")
@@ -46,7 +43,6 @@ SCENARIOS = {
         dtm_event_scenarios,
         dtm_interface_scenarios,
         qdisc_scenarios,
-        queue_inside_scenarios,
     )
     for name, function in vars(module).items()
 }
@@ -106,20 +102,21 @@ def tdc_cases(qdisc: str = "dtm") -> dict[str, Case]:
 
 
 def scenario_cases() -> dict[str, Case]:
-    """Return the cases of dtm/*.yml by file and name, in the order of the files.
+    """Return the cases of dtm/cases.yml by section and name.
 
-    A case with `each` instead of a name runs once for each of a file's qdiscs.
+    A case with `each` instead of a name runs once for each of our qdiscs.
     """
+    sections = yaml.safe_load((HERE / "dtm/cases.yml").read_text(encoding="utf-8"))
+    qdiscs = sections.pop("each")
     cases: dict[str, Case] = {}
-    for path in sorted((HERE / "dtm").glob("*.yml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for case in document["cases"]:
+    for section, content in sections.items():
+        for case in content["cases"]:
             if "each" not in case:
-                cases[f"{path.stem}: {case['name']}"] = case
+                cases[f"{section}: {case['name']}"] = case
                 continue
-            for name, qdisc in document["each"].items():
+            for name, qdisc in qdiscs.items():
                 arguments = {"qdisc": qdisc, **case.get("arguments", {})}
-                cases[f"{path.stem}: {name}, {case['each']}"] = {**case, "arguments": arguments}
+                cases[f"{section}: {name}, {case['each']}"] = {**case, "arguments": arguments}
     return cases
 
 
@@ -147,10 +144,10 @@ def clear(*interfaces: str) -> None:
             run(f"dtm pool del {pool['POOL']}")
 
 
-def pools() -> list[Message]:
+def pools() -> list[Pool]:
     """Ask the module for its pools, because a program would take far longer."""
     with Dtm() as dtm:
-        return dtm.dump("DTM_CMD_POOL_GET")
+        return dtm.pools()
 
 
 # Cases for tdc

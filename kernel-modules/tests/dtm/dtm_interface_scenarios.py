@@ -14,10 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dtm_claims import HERE, RUN, claim, expect, run
-from dtm_genl import ChangedMeanwhileError, Dtm
-from dtm_trace import Events
-from rtnetlink import Rtnetlink, u32
+from claims import HERE, RUN, Events, claim, expect, run
+from rtnetlink import ChangedMeanwhileError, Dtm, Rtnetlink, u32
 
 TCA_DTM_N_STEPS = 32
 CLI = RUN / "tools/net/ynl/cli.py"
@@ -260,9 +258,9 @@ def many_pools_are_dumped() -> None:
     for name in names:
         run(f"dtm pool add {name} slots 9")
     with Dtm() as dtm:
-        expect("pools", [found["POOL"] for found in dtm.dump("DTM_CMD_POOL_GET")], names)
+        expect("pools", [found["POOL"] for found in dtm.pools()], names)
     with Dtm() as dtm, contextlib.suppress(ChangedMeanwhileError):
-        found = dtm.dump("DTM_CMD_POOL_GET", functools.partial(run, "dtm pool del p1"))
+        found = dtm.pools(functools.partial(run, "dtm pool del p1"))
         claim(f"a dump says that it was interrupted: {found}", False)
     for name in names[1:]:
         run(f"dtm pool del {name}")

@@ -7,10 +7,8 @@ import errno
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dtm_uapi import uapi_numbers
-from rtnetlink import attribute, nest, u8, u32, u64
+from rtnetlink import NUMBERS, attribute, nest, u8, u32, u64
 
-NUMBERS = uapi_numbers()
 VALUES = {"u8": u8, "u32": u32, "s32": u32, "u64": u64}
 BITS = {"u8": 8, "u32": 32, "s32": 32, "u64": 64}
 SECOND = 10**9

@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dtm_claims import HERE, claim, expect, run
+from claims import HERE, claim, expect, run
 from dtm_event_scenarios import DTM, pool, recording
 from rtnetlink import Qdisc, Rtnetlink
 
@@ -296,49 +296,6 @@ def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None
                 got += len(receiver.recv(1 << 20))
             yield
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 0, 0))
-
-
-def gso(parent: str, limit: int = 1000) -> None:
-    """The large buffers of a TCP flow leave as packets, and parent qdiscs count them correctly."""
-    size, slots = 1_000_000, 20
-    with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
-        run("tc qdisc add dev a0 root pfifo limit 1000")
-        for _ in transfer(size):
-            pass
-        claim(
-            "without dtm there are buffers of many packets",
-            any(len(frame.data) > MTU_FRAME for frame in collect(watcher)),
-        )
-        run("tc qdisc del dev a0 root", *PARENTS[parent])
-        where = "root" if parent == "root" else "parent 1:1"
-        run(f"tc qdisc add dev a0 {where} handle 12 dtm slots {slots} limit {limit}")
-        deepest = 0
-        flow = stack.enter_context(contextlib.closing(transfer(size)))
-        for _ in flow:
-            queued = {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
-            claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
-            deepest = max(deepest, *(packets for packets, _ in queued))
-        time.sleep(5)  # for the last segments of TCP
-        after = [q for q in channels() if q.handle.major]
-        frames = collect(watcher)
-    claim(f"there was a backlog: {deepest}", deepest > 1)
-    sizes = [len(frame.data) for frame in frames]
-    claim(f"every frame fits the MTU: {max(sizes)}", max(sizes) <= MTU_FRAME)
-    back_to_back = 0
-    for first, second in itertools.pairwise(frames):
-        # Each end is rounded up to a nanosecond, so two ends may be up to one ns closer.
-        least = len(second.data) * BYTE_WORK // slots
-        gap = second.at_ns - first.at_ns
-        claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
-        back_to_back += gap <= least + 1
-    # All frames except those that found the channel idle: at the start and after a loss.
-    claim(f"{back_to_back} of {len(frames)} follow at once", back_to_back > 0.9 * len(frames))
-    for qdisc in after:
-        what = f"{qdisc.kind} at the end"
-        expect(what, (qdisc.queued_packets, qdisc.backlog_bytes), (0, 0))
-        expect(what, (qdisc.sent_packets, qdisc.sent_bytes), (len(frames), sum(sizes)))
-    drops = sum(q.drops for q in after if q.kind == "dtm")
-    claim(f"drops: {drops}", (drops > 0) == (limit < 1000))
 
 
 def waits_below_its_parent() -> None:

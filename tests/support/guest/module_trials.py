@@ -4,10 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from channels import rising
-from dtm_uapi import refusals
+from channels import refusals, rising
 
-from support.guest import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 from twoway.description.congestion import CONTROLS
 from twoway.paths import KERNEL_MODULES
 
