@@ -14,24 +14,22 @@ import random
 import shutil
 import socket
 import struct
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from claims import RUN, namespace, run
 from fuzz import any_guest
 from rtnetlink import Rtnetlink, attribute, u32, u64
 
 MODULES = Path("/mnt/bin")
-RUN = Path("/mnt/run")
 DEBUG = Path("/sys/kernel/debug")
 KMEMLEAK = DEBUG / "kmemleak"
-CLONE_NEWNET = 0x40000000
 QDISCS = ("sch_dtm", "sch_medium", "sch_timetable")
 ROUNDS = 100
 TRAFFIC_ROUNDS = 32  # four of each way to end a channel
@@ -52,21 +50,14 @@ LINGER_RESET = struct.pack("ii", 1, 0)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run(*argv: str, lines: str = "") -> None:
-    """Run a program that must succeed."""
-    done = subprocess.run(argv, input=lines, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(argv)}: {done.stderr.strip()}")
-
-
 def load(module: str, *parameters: str) -> None:
     """Insert a module."""
-    run("insmod", str(MODULES / f"{module}.ko"), *parameters)
+    run(" ".join(["insmod", str(MODULES / f"{module}.ko"), *parameters]))
 
 
 def unload(module: str) -> None:
     """Remove a module that nothing uses."""
-    run("rmmod", module)
+    run(f"rmmod {module}")
 
 
 def refuses_to_unload(module: str) -> None:
@@ -99,42 +90,21 @@ def no_leaks() -> None:
 # Networks to misuse
 
 
-@contextlib.contextmanager
-def namespace(name: str) -> Iterator[None]:
-    """Enter a network namespace for the duration of a `with`."""
-    with Path("/proc/self/ns/net").open() as home, Path(f"/run/netns/{name}").open() as there:
-        _setns(there.fileno())
-        try:
-            yield
-        finally:
-            _setns(home.fileno())
-
-
-def _setns(fd: int) -> None:
-    if _libc.setns(fd, CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
-
-
 def add_two_hosts() -> None:
     """Make hosts a and b, joined by one cable."""
-    run("ip", "netns", "add", "a")
-    run("ip", "netns", "add", "b")
+    run("ip netns add a", "ip netns add b")
     wire_hosts()
 
 
 def wire_hosts() -> None:
     """Connect hosts a and b by a pair of devices, each with a dtm channel."""
-    run("ip", "link", "add", "eth0", "netns", "a", "type", "veth", "peer", "eth0", "netns", "b")
+    run("ip link add eth0 netns a type veth peer eth0 netns b")
     for host, address in ("a", "10.0.0.1/24"), ("b", "10.0.0.2/24"):
         run(
-            "ip",
-            "-n",
-            host,
-            "-batch",
-            "-",
-            lines=f"address add {address} dev eth0\nlink set eth0 up\n",
+            f"ip -n {host} address add {address} dev eth0",
+            f"ip -n {host} link set eth0 up",
+            f"tc -n {host} qdisc add dev eth0 root handle 1: dtm",
         )
-        run("tc", "-n", host, "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "dtm")
 
 
 class Connections:
@@ -183,68 +153,67 @@ class Connections:
             connection.close()
 
 
-def tc(*arguments: str) -> None:
+def tc(verb: str, options: str) -> None:
     """Change the qdisc of host a."""
-    run("tc", "-n", "a", "qdisc", arguments[0], "dev", "eth0", *arguments[1:])
+    run(f"tc -n a qdisc {verb} dev eth0 {options}")
 
 
 def delete_qdisc() -> None:
     """Delete the channel while it has packets, and add it again."""
     tc("del", "root")
-    tc("add", "root", "handle", "1:", "dtm")
+    tc("add", "root handle 1: dtm")
 
 
 def replace_qdisc() -> None:
     """Replace the channel by another one."""
-    tc("replace", "root", "handle", "2:", "dtm")
-    tc("replace", "root", "handle", "1:", "dtm")
+    tc("replace", "root handle 2: dtm")
+    tc("replace", "root handle 1: dtm")
 
 
 def hide_qdisc() -> None:
     """Make the channel a child of another qdisc, and delete that qdisc."""
-    tc("replace", "root", "handle", "3:", "prio")
-    tc("add", "parent", "3:1", "handle", "4:", "dtm")
-    tc("replace", "root", "handle", "1:", "dtm")
+    tc("replace", "root handle 3: prio")
+    tc("add", "parent 3:1 handle 4: dtm")
+    tc("replace", "root handle 1: dtm")
 
 
 def interrupt_link() -> None:
     """Switch the device off and on."""
-    run("ip", "-n", "a", "link", "set", "eth0", "down")
-    run("ip", "-n", "a", "link", "set", "eth0", "up")
+    run("ip -n a link set eth0 down", "ip -n a link set eth0 up")
 
 
 def delete_device() -> None:
     """Delete the device with its channel."""
-    run("ip", "-n", "b", "link", "del", "eth0")
+    run("ip -n b link del eth0")
     wire_hosts()
 
 
 def change_table() -> None:
     """Replace the channel by a timetable, change it while packets wait, and delete it."""
-    tc("replace", "root", "handle", "5:", "timetable", "rates", "0s:8Mbit")
-    tc("change", "root", "handle", "5:", "timetable", "rates", "1ms:1Mbit")
-    tc("replace", "root", "handle", "1:", "dtm")
+    tc("replace", "root handle 5: timetable rates 0s:8Mbit")
+    tc("change", "root handle 5: timetable rates 1ms:1Mbit")
+    tc("replace", "root handle 1: dtm")
 
 
 def share_medium() -> None:
     """Make both hosts share a medium; one leaves while packets wait, the other stays."""
-    words = ("root", "handle", "6:", "medium", "number", "1", "rate", "8Mbit")
-    tc("replace", *words, "gap", "1ms")
-    run("tc", "-n", "b", "qdisc", "replace", "dev", "eth0", *words, "netns", "a")
+    end = "root handle 6: medium number 1 rate 8Mbit"
+    tc("replace", f"{end} gap 1ms")
+    run(f"tc -n b qdisc replace dev eth0 {end} netns a")
     time.sleep(0.1)
-    tc("change", "root", "handle", "6:", "medium", "rate", "1Mbit")
+    tc("change", "root handle 6: medium rate 1Mbit")
     time.sleep(0.1)
-    tc("replace", "root", "handle", "1:", "dtm")
+    tc("replace", "root handle 1: dtm")
 
 
 def change_queue_inside() -> None:
     """Put a queue inside the channel, replace it while packets wait, and delete the channel."""
-    tc("add", "parent", "1:1", "handle", "7:", "fq_codel")
+    tc("add", "parent 1:1 handle 7: fq_codel")
     time.sleep(0.1)
-    tc("replace", "parent", "1:1", "handle", "8:", "cake", "unlimited")
+    tc("replace", "parent 1:1 handle 8: cake unlimited")
     time.sleep(0.1)
-    tc("del", "parent", "1:1")
-    tc("add", "parent", "1:1", "handle", "9:", "sfq")
+    tc("del", "parent 1:1")
+    tc("add", "parent 1:1 handle 9: sfq")
     time.sleep(0.1)
     delete_qdisc()
 
@@ -299,11 +268,9 @@ def traffic(*told: str) -> None:
         connections.exchange(chance.random())
         connections.close(chance)
         if count % 5 == 4:  # both hosts end with packets in flight
-            run("ip", "netns", "del", "a")
-            run("ip", "netns", "del", "b")
+            run("ip netns del a", "ip netns del b")
             add_two_hosts()
-    run("ip", "netns", "del", "a")
-    run("ip", "netns", "del", "b")
+    run("ip netns del a", "ip netns del b")
     time.sleep(ORPHANS_GONE_S)
     for module in [*modules, "sch_medium", "sch_timetable"]:
         unload(module)
@@ -334,8 +301,7 @@ def out_of_memory(*told: str) -> None:
         failing_allocations(module, insert, remove)
         image.close()
     load("sch_dtm")
-    run("ip", "link", "add", "lone", "type", "dummy")
-    run(str(MODULES / "dtm"), "pool", "add", POOL, "slots", "30")
+    run("ip link add lone type dummy", f"{MODULES}/dtm pool add {POOL} slots 30")
     options = attribute(TCA_DTM_SLOTS, u32(30)) + attribute(TCA_DTM_POOL, POOL.encode() + b"\0")
     add, change, delete = (
         partial(request, verb, "lone", "dtm", options) for verb in ("add", "change", "del")
@@ -344,8 +310,7 @@ def out_of_memory(*told: str) -> None:
     add()
     failing_allocations("change", change, change)
     failing_allocations("delete", delete, add)
-    run("ip", "link", "del", "lone")
-    run(str(MODULES / "dtm"), "pool", "del", POOL)
+    run("ip link del lone", f"{MODULES}/dtm pool del {POOL}")
     time.sleep(1)
     unload("sch_dtm")
     join_without_memory()
@@ -354,15 +319,13 @@ def out_of_memory(*told: str) -> None:
 def join_without_memory() -> None:
     """Let each allocation of a queue that joins a medium fail once; the medium must stay intact."""
     load("sch_medium")
-    for device in ("near", "far"):
-        run("ip", "link", "add", device, "type", "dummy")
+    run("ip link add near type dummy", "ip link add far type dummy")
     options = attribute(TCA_MEDIUM_NUMBER, u32(1)) + attribute(TCA_MEDIUM_RATE, u64(10**6))
     for device in ("near", "far"):
         add = partial(request, "add", device, "medium", options)
         failing_allocations(f"join {device}", add, partial(request, "del", device, "medium"))
         add()
-    for device in ("near", "far"):
-        run("ip", "link", "del", device)
+    run("ip link del near", "ip link del far")
     time.sleep(1)
     unload("sch_medium")
 
@@ -416,7 +379,7 @@ def main() -> None:
     # User-mode Linux appends its console to every command line.
     name, *arguments = [word for word in sys.argv[1:] if word != "console=tty0"]
     os.environ["TC_LIB_DIR"] = str(MODULES)  # tc finds plugins here
-    run("mount", "-t", "debugfs", "none", str(DEBUG))
+    run(f"mount -t debugfs none {DEBUG}")
     forget_leaks()
     trials: dict[str, Callable[..., None]] = {
         trial.__name__: trial

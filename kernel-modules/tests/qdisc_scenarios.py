@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TypedDict
 
-from claims import claim, expect, run
+from claims import claim, expect, namespace, run
 from dtm_scenarios import (
     ADDRESSES,
     MTU_FRAME,
@@ -21,7 +21,6 @@ from dtm_scenarios import (
     arrivals,
     channels,
     collect,
-    far,
     send_frames,
     transfer,
     wire,
@@ -281,7 +280,7 @@ def ends_with_its_namespace(qdisc: Ours) -> None:
         "ip -n far link set c0 up",
         f"tc -n far qdisc add dev c0 root handle 1 {qdisc['options']}",
     )
-    with far():
+    with namespace("far"):
         send_frames([MTU_FRAME] * 9, "c0")
         claim("packets wait", backlogs("c0") != {(0, 0)})
     run("ip netns del far")

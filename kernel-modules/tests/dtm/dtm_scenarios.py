@@ -7,7 +7,6 @@ in its own network namespace, where a packet socket notes the time of each arriv
 """
 
 import contextlib
-import ctypes
 import itertools
 import json
 import re
@@ -19,7 +18,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from claims import HERE, claim, expect, run
+from claims import HERE, claim, expect, namespace, run
 from dtm_event_scenarios import DTM, pool, recording
 from rtnetlink import Qdisc, Rtnetlink
 
@@ -68,26 +67,14 @@ def wire() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def far() -> Iterator[None]:
-    """Make sockets in the namespace of b0 for the duration of a `with`."""
-    setns = ctypes.CDLL(None, use_errno=True).setns
-    with Path("/proc/self/ns/net").open() as near, Path("/run/netns/far").open() as other:
-        claim("setns to far", setns(other.fileno(), 0) == 0)
-        try:
-            yield
-        finally:
-            claim("setns back", setns(near.fileno(), 0) == 0)
-
-
-@contextlib.contextmanager
 def arrivals() -> Iterator[socket.socket]:
     """Yield a socket that gets every frame at b0 with the time of its arrival."""
-    with far():
+    with namespace("far"):
         watcher = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     with watcher:
         watcher.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
         watcher.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        with far():
+        with namespace("far"):
             watcher.bind(("b0", ETH_P_ALL))
         yield watcher
 
@@ -278,7 +265,7 @@ PARENTS = {
 
 def transfer(size: int, address: str = "10.9.0.2") -> Generator[None, None, None]:
     """Send `size` bytes of TCP from a0 to b0 and read them there; yield every 10 ms."""
-    with far():
+    with namespace("far"):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listener = socket.create_server((address, 5001), family=family)
     sender = socket.create_connection((address, 5001))

@@ -23,13 +23,11 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "dtm")]
 
 from channels import PLAIN  # noqa: E402 - python -I leaves the folders out
-from claims import run  # noqa: E402
+from claims import RUN, report, run  # noqa: E402
 from dtm_scenarios import ADDRESSES, BYTE_WORK, ETH_P_TEST, arrivals, collect, wire  # noqa: E402
 from dtm_scenarios import channels as qdiscs  # noqa: E402
 from endurance import load, unload  # noqa: E402
-from progress import report  # noqa: E402
 
-RUN = Path("/mnt/run")
 FRAME = 1514
 SMALL = 64
 HEADERS = 42  # a UDP datagram's headers

@@ -43,10 +43,9 @@ from channels import (  # noqa: E402
     TABLES,
     rising,
 )
-from endurance import QDISCS, load, namespace, run  # noqa: E402
-from progress import report  # noqa: E402
+from claims import RUN, namespace, report, run  # noqa: E402
+from endurance import QDISCS, load  # noqa: E402
 
-RUN = Path("/mnt/run")
 # A round lasts this long, or longer until every count has risen, because a machine may be slow.
 ROUND_S, LONGEST_ROUND_S = 30.0, 120.0
 # Time after which nothing uses a module. Sockets end last: their retransmission timer, doubled by
@@ -74,12 +73,12 @@ DTM = "/mnt/bin/dtm"
 
 def tc(host: str, *commands: str) -> None:
     """Run tc commands that must succeed."""
-    run("tc", "-n", host, "-batch", "-", lines="\n".join(commands) + "\n")
+    run(f"tc -n {host} -batch -", lines="\n".join(commands) + "\n")
 
 
 def ip(host: str, *commands: str) -> None:
     """Run ip commands that must succeed."""
-    run("ip", "-n", host, "-batch", "-", lines="\n".join(commands) + "\n")
+    run(f"ip -n {host} -batch -", lines="\n".join(commands) + "\n")
 
 
 # Hosts
@@ -100,19 +99,18 @@ class Pair:
         self.near, self.far = f"{place}-a", f"{place}-b"
         self.device, self.parents = "eth0", ["root"]
         for host in self.near, self.far:
-            run("ip", "netns", "add", host)
+            run(f"ip netns add {host}")
             with namespace(host):
                 for name, value in SHORT_LIVES.items():
                     Path(f"/proc/sys/net/ipv4/{name}").write_text(str(value))
         queues = f"numtxqueues {QUEUES} numrxqueues {QUEUES}"
         run(
-            *f"ip link add eth0 netns {self.near} {queues} type veth"
-            f" peer name eth0 netns {self.far} {queues}".split()
+            f"ip link add eth0 netns {self.near} {queues} type veth"
+            f" peer name eth0 netns {self.far} {queues}",
+            f"ip netns exec {self.near} {DTM} pool add {place} slots {POOL_SLOTS}",
         )
         for host, address in (self.near, "10.0.0.1/24"), (self.far, "10.0.0.2/24"):
             ip(host, f"address add {address} dev eth0", "link set eth0 up", "link set lo up")
-        pool = f"{DTM} pool add {place} slots {POOL_SLOTS}"
-        run("ip", "netns", "exec", self.near, *pool.split())
         getattr(self, f"_place_{place}")()
         for parent in self.parents:
             first = self.handles(parent)[0]
@@ -406,7 +404,7 @@ def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
         with contextlib.suppress(ProcessLookupError):  # the process has ended
             os.killpg(process.pid, signal.SIGKILL)
     for host in pair.near, pair.far:
-        run("ip", "netns", "del", host)
+        run(f"ip netns del {host}")
     for process in owners:
         process.join()
 

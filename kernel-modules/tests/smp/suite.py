@@ -17,13 +17,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "dtm")]
 
 import dtm_in_guest  # noqa: E402 - python -I leaves the folders out
 import endurance  # noqa: E402
+from claims import RUN, namespace, report, run  # noqa: E402
 from dtm_raw import raw_cases  # noqa: E402
-from endurance import load, run, unload  # noqa: E402
+from endurance import load, unload  # noqa: E402
 from fuzz import any_guest  # noqa: E402
-from progress import report  # noqa: E402
 from stress import unload_when_free  # noqa: E402
 
-RUN = Path("/mnt/run")
 FUZZERS = 4
 LOADS = 10
 
@@ -32,15 +31,13 @@ def cases() -> None:
     """Send all requests of dtm_raw.py; keep their results as dtm_in_guest.py does."""
     load("sch_dtm")
     for interface in "d0", "d1":
-        run("ip", "link", "add", interface, "type", "dummy")
-        run("ip", "link", "set", interface, "up")
+        run(f"ip link add {interface} type dummy", f"ip link set {interface} up")
     results = {}
     for name, case in raw_cases().items():
         results[name] = dtm_in_guest.attempt(dtm_in_guest.try_raw, case)
         report()
     (RUN / "results.json").write_text(json.dumps(results, indent=1))
-    for interface in "d0", "d1":
-        run("ip", "link", "del", interface)
+    run("ip link del d0", "ip link del d1")
     unload("sch_dtm")
 
 
@@ -50,8 +47,8 @@ def fuzz(kind: str, requests: str) -> None:
     running = []
     for seed in range(1, FUZZERS + 1):
         host = f"fuzz{seed}"
-        run("ip", "netns", "add", host)
-        with endurance.namespace(host):
+        run(f"ip netns add {host}")
+        with namespace(host):
             any_guest.add_devices()
             argv = ["/mnt/bin/fuzz_at_once", kind, str(seed), requests, "lone", "shared"]
             table = (RUN / f"fuzz-{kind}{seed}.tsv").open("w")
@@ -59,9 +56,9 @@ def fuzz(kind: str, requests: str) -> None:
     ended = [process.wait() for process in running]
     assert not any(ended), ended
     for seed in range(1, FUZZERS + 1):
-        with endurance.namespace(f"fuzz{seed}"):
+        with namespace(f"fuzz{seed}"):
             any_guest.remove_devices()
-        run("ip", "netns", "del", f"fuzz{seed}")
+        run(f"ip netns del fuzz{seed}")
     unload_when_free(f"sch_{kind}")
 
 
@@ -76,7 +73,7 @@ def main() -> None:
     """Run the trials."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     os.environ["PATH"] += ":/mnt/bin"
-    run("mount", "-t", "debugfs", "none", str(endurance.DEBUG))
+    run(f"mount -t debugfs none {endurance.DEBUG}")
     known: dict[str, Any] = {
         "cases": cases,
         "fuzz": fuzz,
