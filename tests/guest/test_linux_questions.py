@@ -15,7 +15,7 @@ from support.warm_command import twoway
 
 from twoway.contract.metrics import Metrics
 from twoway.description.point import point_names
-from twoway.description.suite import merge_patch
+from twoway.description.reading import merge_patch
 from twoway.report.report import analyse_run
 
 pytestmark = pytest.mark.usefixtures("guest")

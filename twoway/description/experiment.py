@@ -7,7 +7,7 @@ reported at once.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from twoway.contract.expression import DerivedByName
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
@@ -208,8 +208,30 @@ class Source(Model):
     where: str = Field(description="section and figure")
 
 
+# Fields that no experiment has from its base: its texts, its points and what is said of them.
+OWN_FIELDS = (
+    *("title", "summary", "matrix", "metrics", "figures"),
+    *("predictions", "claims", "findings", "unclaimed"),
+)
+
+
+def _with_base(schema: dict[str, Any]) -> None:
+    """Add the field of an experiment's file that its reading resolves."""
+    set_up = [name for name in schema["required"] if name not in ("schema", "title")]
+    schema["required"] = ["schema", "title"]
+    schema["anyOf"] = [{"required": ["base"]}, {"required": set_up}]
+    schema["properties"]["base"] = {
+        "type": "string",
+        "description": "an experiment beside this file, without a base of its own: this one has "
+        "its fields, as a JSON merge patch changes them (null removes one); not its "
+        f"{', '.join(OWN_FIELDS)}",
+    }
+
+
 class Experiment(Model):
     """One question put to the network: `experiments/<folder>/<id>.yml`."""
+
+    model_config = ConfigDict(json_schema_extra=_with_base)
 
     schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
     title: str = Field(description="one line for people")

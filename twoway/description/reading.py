@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
-from twoway.description.experiment import Experiment, Profile
+from twoway.description.experiment import OWN_FIELDS, Experiment, Profile
 from twoway.description.link_tables import with_table
 from twoway.description.matrix import (
     AxisValues,
@@ -36,6 +36,8 @@ from twoway.manifest import SEED
 from twoway.messages import suggest
 from twoway.paths import shown_path
 
+# An experiment's id, which names a folder of results.
+ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 # Limits of a file's size, and of the number of problems printed for one file.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
 
@@ -140,17 +142,50 @@ class ExperimentSource:
 
 
 def experiment_file(path: Path) -> ExperimentSource:
-    """Read the fields of an experiment's file.
+    """Read the fields of an experiment's file, with those of its base.
 
-    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    Raises: SpecError with a sentence if it is no YAML, or no mapping, or has no sound base.
     """
-    return _source(path, text_of(path))
+    text = text_of(path)
+    given = document_of(path, text).get("base")
+    if given is None:
+        return _source(path, text)
+    named = isinstance(given, str) and re.fullmatch(ID, given)
+    base = path.with_name(f"{given}.yml") if named else None
+    if base is None or not base.is_file():
+        known = sorted(each.stem for each in path.parent.glob("*.yml"))
+        problem = f"no experiment {show_text(repr(given))} beside it{suggest(str(given), known)}"
+        raise SpecError([f"{shown_path(path)}: base: {problem}"])
+    return _source(path, text, base, text_of(base))
 
 
 @cache
-def _source(path: Path, text: str) -> ExperimentSource:
+def _source(
+    path: Path, text: str, base: Path | None = None, base_text: str = ""
+) -> ExperimentSource:
     """Read an experiment's file, once for all points of a sweep."""
-    return ExperimentSource(path.stem, shown_path(path), path, document_of(path, text))
+    document = document_of(path, text)
+    if base:
+        document, below = dict(document), document_of(base, base_text)
+        if "base" in below:
+            problem = f"{document['base']} has a base itself: take that one"
+            raise SpecError([f"{shown_path(path)}: base: {problem}"])
+        del document["base"]
+        set_up = {field: value for field, value in below.items() if field not in OWN_FIELDS}
+        document = merge_patch(set_up, document)
+    return ExperimentSource(path.stem, shown_path(path), path, document)
+
+
+def merge_patch(document: Any, patch: Any) -> Any:
+    """Change a document by a JSON merge patch (RFC 7396)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    found = dict(document) if isinstance(document, Mapping) else {}
+    for key, value in patch.items():
+        found[key] = merge_patch(found.get(key), value)
+        if value is None:
+            del found[key]
+    return found
 
 
 def load_experiment(source: ExperimentSource, point: AxisValues | None = None) -> Experiment:

@@ -22,6 +22,7 @@ from twoway.description.reading import (
     ExperimentSource,
     document_of,
     load_experiment,
+    merge_patch,
     text_of,
     validate_document,
 )
@@ -191,18 +192,6 @@ def _fields(said: Suite, different: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(matrix, dict) and isinstance(axis := matrix.get(AXIS), dict):
         fields["matrix"] = {**matrix, AXIS: {"to": said.columns, **axis}}
     return fields
-
-
-def merge_patch(document: Any, patch: Any) -> Any:
-    """Change a document by a JSON merge patch (RFC 7396)."""
-    if not isinstance(patch, Mapping):
-        return patch
-    found = dict(document) if isinstance(document, Mapping) else {}
-    for key, value in patch.items():
-        found[key] = merge_patch(found.get(key), value)
-        if value is None:
-            del found[key]
-    return found
 
 
 def _digest(path: Path, experiments: Sequence[ExperimentSource]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
-from support.running import ROOT, SMALL, write_experiment
+from support.running import CLAIMED, ROOT, SMALL, problems_of, write_experiment
 from support.warm_command import twoway
 
 from twoway import paths
@@ -190,6 +190,45 @@ NAMED = {
     "suite": sorted(SUITES.glob("*.yml")),
 }
 _LINE = "# yaml-language-server: $schema="
+
+
+def test_an_experiment_has_the_set_up_of_its_base(tmp_path: Path) -> None:
+    """A file has its base's fields with its own changes, but not its points and statements."""
+    matrix = {"window": {"set": ["flows.left.window_packets"], "to": [4, 8]}}
+    base = {**SMALL, "observe": {"tcp_info_ms": 50}, "matrix": matrix, "claims": [CLAIMED]}
+    write_experiment(tmp_path, base)
+    changed = {
+        "schema": 1,
+        "title": "x",
+        "base": "small",
+        "stack": {"sack": False},
+        "observe": None,
+    }
+    variant = str(write_experiment(tmp_path, changed, "variant"))
+    point = load_point(variant)
+    stack = SMALL["stack"] | {"sack": False}
+    whole = {**SMALL, "title": "x", "summary": "", "stack": stack}
+    same = load_point(str(write_experiment(tmp_path, whole, "whole")))
+    assert (point.experiment, point.claims) == (same.experiment, ())
+    write_experiment(tmp_path, {**base, "duration_s": 2})
+    assert load_point(variant).experiment.duration_s == 2
+
+
+def test_a_base_is_one_experiment_beside_the_file(tmp_path: Path) -> None:
+    """A base that is no experiment beside the file, or has a base itself, is refused."""
+    (tmp_path / "below").mkdir()
+    write_experiment(tmp_path, SMALL)
+    write_experiment(tmp_path / "below", {**SMALL, "base": "other"})
+    write_experiment(tmp_path / "below", SMALL, "other")
+    problems = {
+        "../small": "base: no experiment '../small' beside it",
+        5: "base: no experiment 5 beside it",
+        "smal": "base: no experiment 'smal' beside it; did you mean \"small\"?",
+        "small": "base: small has a base itself: take that one",
+    }
+    for given, problem in problems.items():
+        path = write_experiment(tmp_path / "below", {**SMALL, "base": given}, "variant")
+        assert problems_of(str(path)) == [problem], given
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)

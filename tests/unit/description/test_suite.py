@@ -8,10 +8,10 @@ import yaml
 from support.warm_command import twoway
 
 from twoway.description.point import find_source, point_names
+from twoway.description.reading import merge_patch
 from twoway.description.suite import (
     control_of,
     load_suite,
-    merge_patch,
     row_names,
     rows_for,
     rows_without,
