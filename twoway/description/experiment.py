@@ -208,7 +208,7 @@ class Source(Model):
     where: str = Field(description="section and figure")
 
 
-# Fields that no experiment has from its base: its texts, its points and what is said of them.
+# Fields that no experiment has from its base: its texts, its points and the statements on them.
 OWN_FIELDS = (
     *("title", "summary", "matrix", "metrics", "figures"),
     *("predictions", "claims", "findings", "unclaimed"),

@@ -195,7 +195,7 @@ def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str
     assert any(found.startswith(problem) for found in problems), problems
 
 
-def test_a_claim_is_from_the_place_of_its_file_and_precise_to_half_a_digit(tmp_path: Path) -> None:
+def test_a_claim_has_the_usual_place_and_precision(tmp_path: Path) -> None:
     """A claim without these is from the file's place, and precise to half of its last digit."""
     source = {"paper": "Some, title, 1991", "where": "figure 3"}
     bare = {key: value for key, value in CLAIMED.items() if key not in ("where", "reading")}
