@@ -252,7 +252,7 @@ class Claimed(Statement):
     against: Run | None = Field(
         default=None,
         description="an experiment or point: the claim is about the metric here minus the metric "
-        "there; axes that are left out have this point's values",
+        "there; axes that are left out, or have no value, have this point's values",
     )
     reading: Sentence | None = Field(
         default=None,
@@ -374,11 +374,13 @@ def said_at(
 def full_run(run: str, name: str, point: AxisValues) -> str:
     """Complete the name of a run with this point's values of the axes that it leaves out.
 
-    Only a point of the same experiment may leave axes out.
+    Only a point of the same experiment may leave axes out; one of another may leave out a value, as
+    "other@window" does.
     """
-    experiment, _, given = run.partition("@")
+    experiment, at, given = run.partition("@")
     if experiment != name or not point:
-        return run
+        words = (f"{w}={label(point[w])}" if w in point else w for w in given.split(","))
+        return f"{experiment}{at}{','.join(words)}"
     there = dict(each.split("=", 1) for each in given.split(",") if each)
     filled = {axis: there.get(axis, label(value)) for axis, value in point.items()}
     return f"{name}@{','.join(f'{axis}={value}' for axis, value in filled.items())}"

@@ -291,13 +291,14 @@ def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> N
     ("run", "point", "full"),
     [
         ("other@a=1", {"window": 4}, "other@a=1"),
+        ("other@a=1,window", {"window": 4, "delay": 2}, "other@a=1,window=4"),
         ("here@window=8", {"window": 4, "delay": 2}, "here@window=8,delay=2"),
         ("here", {"window": [4, 5]}, "here@window=4+5"),
         ("here", {}, "here"),
     ],
 )
 def test_a_run_is_completed_by_the_point(run: str, point: AxisValues, full: str) -> None:
-    """A named run of the same experiment takes the axes that it leaves out from this point."""
+    """A run takes axes without a value from this point; one of this experiment takes all others."""
     assert full_run(run, "here", point) == full
 
 
