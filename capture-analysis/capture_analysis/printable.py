@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 # Control characters except tab and newline; marks and overrides of writing direction; the line ends
-# of Unicode; and bytes of a file's name that are not UTF-8.
+# of Unicode; bytes of a file's name that are not UTF-8; and the two that are no characters, which
+# XML forbids.
 _STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+    "\ufffe\uffff]"
 )
 _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 

@@ -192,6 +192,7 @@ def test_no_module_beside_the_captures_runs(tmp_path: Path, words: str) -> None:
         ("\x9b2J \x7f \r", "\\u009b2J \\u007f \\u000d"),
         ("a\u202eb\u2066c\u2028", "a\\u202eb\\u2066c\\u2028"),
         ("\udcff", "\\udcff"),
+        ("\ufffe\uffff", "\\ufffe\\uffff"),
         ("é\t漢\n", "é\t漢\n"),
     ],
 )

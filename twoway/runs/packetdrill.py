@@ -15,6 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from capture_analysis.printable import printable
+
 from twoway.backends import uml
 from twoway.backends.sandbox import CHECKOUT, GUEST_FOLDER, STALL_S
 from twoway.contract.files import read_run_file, read_whole
@@ -318,8 +320,3 @@ def _verdict(trial: Trial, folder: Path) -> Verdict:
     problem = printable(problem)
     capture = read_whole(folder, "tun.pcap", _CAPTURE_BYTES)
     return Verdict(trial.name, problem, int(place[1]) if place else None, said, capture)
-
-
-def printable(text: str) -> str:
-    """Replace what a terminal would obey in words that a guest wrote."""
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from capture_analysis.printable import printable
+
 from twoway.backends.sandbox import STALL_S
 from twoway.contract.files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
-from twoway.runs.packetdrill import Verdict, printable, run_alone
+from twoway.runs.packetdrill import Verdict, run_alone
 
 _TESTS = "/mnt/selftests"
 # The runner allows the processes of a script of packetdrill; net/mptcp/diag.sh has 600.

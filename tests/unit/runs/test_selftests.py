@@ -27,7 +27,7 @@ FAILED = "not ok 2 - the key is there\nok 3 # SKIP without VRF\n# not ok 4 again
         (4, "", "", "it does not say why"),
         (1, f"ok 1 a\n{FAILED}", "2 of 4 checks, the first: the key is there", ""),
         (0, FAILED, "2 of 3 checks, the first: the key is there", ""),
-        (127, "b: not \x1bfound\n", "exit status 127: b: not ?found", ""),
+        (127, "b: not \x1bfound\n", "exit status 127: b: not \\u001bfound", ""),
         (1, "", "exit status 1: no word", ""),
         (-9, "not ok 1 a\n", "it still ran after 45 s of its clock", ""),
     ],
