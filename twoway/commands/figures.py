@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
                 "`twoway compare` compares two experiments",
             )
         experiment = derive(experiment, derived)
-        if len(folders) == 1:
+        if len(folders) == 1 and not (args.metric and experiment.axes):
             folder = first
             paths = run_figures(experiment, args.figure, args.flow, how)
         elif args.flow:

@@ -23,8 +23,8 @@ HELP = (
 OPTIONS = (
     option(
         "run",
-        help="a run's folder, a point, an identity, or an experiment: for a sweep all points; or "
-        "the folder of a card, such as results/score/quick",
+        help="a run's folder, a point, an identity, or an experiment or its folder in the results: "
+        "for a sweep all points; or the folder of a card, such as results/score/quick",
     ),
     option(
         "--as",

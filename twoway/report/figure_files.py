@@ -19,32 +19,9 @@ from twoway.report.connections import MANY
 from twoway.report.figures import all_figures
 from twoway.report.paper_text import cells, latex_figure, latex_table, markdown_table
 from twoway.report.print_figures import KINDS, drawn_figures, map_axes
+from twoway.report.repetitions import group_runs
 from twoway.report.results import Experiment
 from twoway.report.sweep_answer import answer_of, answer_tables
-
-
-def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
-    """Write each figure's lines as ID.csv, a row for each point; return the files.
-
-    The columns are the line's name, its look, x and y in the units of the axes, and for vertical
-    lines (`spans`), such as intervals, their upper end. The numbers are exactly those of the page.
-    """
-    folder.mkdir(exist_ok=True)
-    paths = []
-    for figure in figures:
-        path = folder / f"{figure.id}.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(cells(["line", "look", figure.x_label, figure.y_label, "to"]))
-            for line in figure.lines:
-                tops = line.top.tolist() if line.top is not None else [""] * len(line.x)
-                rows.writerows(
-                    cells((line.name, line.style, *point))
-                    for point in zip(line.x.tolist(), line.y.tolist(), tops, strict=True)
-                )
-        paths.append(path)
-    return paths
-
 
 FIGURES, CAPTIONS = "figures", "figures.tex"
 # Fonts with serifs that matplotlib brings, embedded as TrueType; thin lines.
@@ -70,6 +47,29 @@ STYLES: dict[str, dict[str, Any]] = {
 _ENDINGS = ("png", "svg", "pdf")
 # Digits of an identity in a caption.
 _SHORT = 12
+
+
+def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Write each figure's lines as ID.csv, a row for each point; return the files.
+
+    The columns are the line's name, its look, x and y in the units of the axes, and for vertical
+    lines (`spans`), such as intervals, their upper end. The numbers are exactly those of the page.
+    """
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for figure in figures:
+        path = folder / f"{figure.id}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(cells(["line", "look", figure.x_label, figure.y_label, "to"]))
+            for line in figure.lines:
+                tops = line.top.tolist() if line.top is not None else [""] * len(line.x)
+                rows.writerows(
+                    cells((line.name, line.style, *point))
+                    for point in zip(line.x.tolist(), line.y.tolist(), tops, strict=True)
+                )
+        paths.append(path)
+    return paths
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,15 @@ def sweep_figures(
     Args:
         experiment: the sweep, with its derived metrics.
         asked: the metrics that it answers for.
-        names: as for drawn_figures(); by default those of `asked`.
+        names: as for drawn_figures(); by default those of `asked`, and of one point, which makes no
+            curve, their distributions.
         into: the folder.
         how: how they are written.
     """
     chosen = names or asked or ["goodput"]
-    if not names and len(map_axes(experiment)) == 2:
+    if not names and len(group_runs(experiment.results)) == 1:
+        chosen = [f"cdf:{name}" for name in chosen]
+    elif not names and len(map_axes(experiment)) == 2:
         chosen = [*chosen, *(f"map:{name}" for name in asked)]
     paths = _save(experiment, drawn_figures(experiment, chosen), into, how)
     answer = answer_of(experiment, asked)

@@ -28,14 +28,15 @@ def find_run(name: str, results: Path) -> Path:
     """Find a run by folder, by experiment or point (the newest), or by identity.
 
     Args:
-        name: a folder, an experiment's id or file, or a row of a suite, with "@" and the values of
-            a point in any order, or the first six digits or more of an identity.
+        name: a run's folder, an experiment's or point's folder in the results, an experiment's id
+            or file, or a row of a suite, with "@" and the values of a point in any order, or the
+            first six digits or more of an identity.
         results: where runs are kept.
 
     Raises: UsageError if there is none, or if only the experiment's points have runs.
     """
-    points = _points(name, results)
-    ran = points[0] if len(points) == 1 and "@" in name else results / _id(name)
+    points, asked = _points(name, results), _id(name, results)
+    ran = points[0] if len(points) == 1 and "@" in asked else results / asked
     for folder in (Path(name), *finished_runs_of(ran)):
         if (folder / MANIFEST).is_file():
             return folder.resolve()
@@ -68,22 +69,24 @@ def find_runs(name: str, results: Path) -> list[Path]:
     """
     if Path(name).suffix == SUFFIX and Path(name).is_file():
         return sorted(shared_runs(Path(name)), key=lambda run: _in_order(run.parent))
-    if finished_runs_of(results / _id(name)) or not (points := _points(name, results)):
+    if finished_runs_of(results / _id(name, results)) or not (points := _points(name, results)):
         return [find_run(name, results)]
     return [finished_runs_of(point)[0].resolve() for point in points]
 
 
 def _points(name: str, results: Path) -> list[Path]:
     """List the folders of the points with a name's values that have finished runs, in order."""
-    experiment, _, asked = _id(name).partition("@")
+    experiment, _, asked = _id(name, results).partition("@")
     named = (path for path in results.glob("*@*") if path.name.startswith(f"{experiment}@"))
     values = {value for value in asked.split(",") if value}
     chosen = (path for path in named if values <= {*path.name.partition("@")[2].split(",")})
     return sorted((point for point in chosen if finished_runs_of(point)), key=_in_order)
 
 
-def _id(name: str) -> str:
-    """Replace an experiment's file, or a row of a suite, by its id; a point's name stays."""
+def _id(name: str, results: Path) -> str:
+    """Replace an experiment's file or folder, or a row of a suite, by its id; a point's stays."""
+    if Path(name).is_dir() and Path(name).resolve().parent == results.resolve():
+        return Path(name).name
     experiment, at, point = name.partition("@")
     file = Path(experiment)
     suite, row = Path(file.parent.name), file.name

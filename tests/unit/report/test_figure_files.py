@@ -45,6 +45,13 @@ def test_a_sweep_is_written_for_a_paper(tmp_path: Path) -> None:
     assert "| 4 | delayed | 4.4 | 4.4 |" in (into / "answer.md").read_text()
 
 
+def test_one_point_has_distributions_and_a_table(tmp_path: Path) -> None:
+    """Of a sweep with one finished point, which makes no curve, distribution and answer come."""
+    whole, into = swept(tmp_path), tmp_path / "figures"
+    paths = sweep_figures(Experiment(whole.id, whole.results[:1]), ["efficiency"], [], into, PLAIN)
+    assert {path.stem for path in paths} == {"cdf-efficiency", "figures", "answer"}
+
+
 def test_a_caption_has_the_whole_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,10 +66,11 @@ def test_a_run_has_the_names_that_a_point_has(results: Path, name: str, found: s
     assert find_run(str(results / found), results) == results / found
 
 
-def test_an_experiments_file_names_its_runs(results: Path) -> None:
-    """The file of an experiment names the newest run of its id; with "@", that of a point."""
+def test_an_experiments_file_or_folder_names_its_runs(results: Path) -> None:
+    """The file or folder of an experiment names the newest run of its id; with "@", of a point."""
     assert find_run("somewhere/a.yml", results) == results / f"a/{NEW}"
     assert find_run("b.yml@x=1", results) == results / f"b@x=1/{OLD}"
+    assert find_run(str(results / "b@x=1"), results) == results / f"b@x=1/{OLD}"
     done = twoway("report", "--results", results, "mine.yml")
     assert done.returncode == 2
     assert done.stderr.startswith("twoway: mine.yml: neither a finished run's folder nor")
@@ -82,6 +83,8 @@ def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
     runs = [f"c@n=1.5/{OLD}", f"c@n=20/{NEW}", f"c@n=100/{OLD}"]
     assert find_runs("c", results) == [results / run for run in runs]
     assert find_runs("c.yml", results) == [results / run for run in runs]
+    (results / "c").mkdir()  # the sweep's page is there
+    assert find_runs(str(results / "c"), results) == [results / run for run in runs]
     assert find_runs("a", results) == [results / f"a/{NEW}"]
     assert find_runs("c@n=20", results) == [results / runs[1]]
     _run(results, "c@n=20,m=1", NEW, "4" * 64)
