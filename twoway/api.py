@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from twoway.measure.analysis import Analysis
 
 __all__ = ["Run", "Sweep", "difference", "evaluate", "load", "run", "spread", "sweep"]
-# A notebook's kernel asks for colours with these variables, and would show a progress bar's codes
-# as text.
 # The name of a formula without one; no axis or metric can have it.
 _FORMULA = "the formula"
+# A notebook's kernel asks for colours with these variables, and would show a progress bar's codes
+# as text.
 _FORCED = ("FORCE_COLOR", "CLICOLOR_FORCE")
 # An experiment's id, its file, or its fields as `twoway schema experiment` describes them.
 Experiment = str | Path | Mapping[str, Any]
@@ -186,7 +186,7 @@ class Sweep:
         Raises: UsageError if no run has one, or for a formula as in `answer`.
         """
         from twoway.report.harm import with_harm  # noqa: PLC0415 - beside it
-        from twoway.report.points_table import points_table  # noqa: PLC0415 - takes long to load
+        from twoway.report.sweep_page import points_table  # noqa: PLC0415 - takes long to load
 
         derived, rows = _derived(formulas, self.runs.values()), {}
         for name, run in self.runs.items():

@@ -16,7 +16,7 @@ OPTIONS = (JSON, RESULTS)
 def run(args: argparse.Namespace) -> int:
     """List the finished runs, and write a page of them."""
     from twoway.report.pages import write_runs_page
-    from twoway.report.run_summary import RunSummary, summarize
+    from twoway.report.results import RunSummary, summarize
     from twoway.runs.finding import finished_runs
 
     found: list[RunSummary] = []

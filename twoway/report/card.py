@@ -4,8 +4,6 @@ A row is a metric of a situation, a column a control; there is no total score. A
 follows from its distance to the best of its row, or to the row's target, such as the fair share.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -25,6 +23,7 @@ from twoway.errors import UsageError
 from twoway.manifest import SEED
 from twoway.measure.metrics.fairness_by_second import JAIN_LEAST, JAIN_MEDIAN
 from twoway.report.flow_table import align_columns
+from twoway.report.paper_text import csv_text
 from twoway.report.results import Experiment, Result
 
 CARD = "card.json"
@@ -395,28 +394,17 @@ def goodness(value: float, best: float, better: Better, worst: float = 0) -> flo
 
 def csv_table(card: Card) -> str:
     """Format a card as CSV: a row for each number."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    title = (
-        "row",
-        "at",
-        "metric",
-        "unit",
-        "better",
-        "control",
-        "value",
-        "least",
-        "most",
-        "doubt",
-        "in print",
+    titles = (
+        *("row", "at", "metric", "unit", "better", "control"),
+        *("value", "least", "most", "doubt", "in print"),
     )
-    rows.writerow(title)
+    rows: list[tuple[object, ...]] = [titles]
     for line in card.lines:
         for control, cell in line.cells.items():
             at = (line.row, line.at, line.metric, line.unit, line.better, control)
             said = "; ".join(f"{each.printed}: {each.verdict.value}" for each in cell.said)
-            rows.writerow((*at, cell.value, cell.least, cell.most, cell.doubt, said))
-    return text.getvalue()
+            rows.append((*at, cell.value, cell.least, cell.most, cell.doubt, said))
+    return csv_text(rows)
 
 
 def card_table(card: Card) -> list[str]:

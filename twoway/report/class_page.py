@@ -1,7 +1,5 @@
 """The results of a class: a ranked table, a page, and each student's file for Gradescope."""
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from twoway.contract.writing import make_folder, write_json, written_aside
 from twoway.messages import cut_line
 from twoway.report import pages
 from twoway.report.flow_table import align_columns
+from twoway.report.paper_text import csv_text
 
 PAGE, CSV, GRADESCOPE = "index.html", "class.csv", "gradescope"
 # Characters of a failure's words in a terminal.
@@ -95,16 +94,16 @@ def write_class(suite: ReadSuite, marked: Sequence[Marked], folder: Path) -> Pat
     for each in marked:
         write_json(folder / GRADESCOPE / f"{each.student}.json", gradescope(suite, each))
     rows = _rows(suite)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(("rank", "student", "points", *rows.values(), "hand-in", "why"))
+    table: list[tuple[object, ...]] = [
+        ("rank", "student", "points", *rows.values(), "hand-in", "why")
+    ]
     for rank, each in enumerate(marked, 1):
         points = (round(each.points_of(row), 1) for row in rows)
-        table.writerow(
+        table.append(
             (rank, each.student, round(each.points, 1), *points, each.sha256[:12], in_short(each))
         )
     with written_aside(folder / CSV) as file:
-        file.write(text.getvalue().encode())
+        file.write(csv_text(table).encode())
     pages.write(
         folder / PAGE,
         "class.html.j2",

@@ -1,8 +1,6 @@
 """Exports: the time series of a run's connections in the file format of another tool."""
 
-import csv
 import gzip
-import io
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -16,7 +14,7 @@ from capture_analysis.pictures.figure import FloatArray
 from twoway.contract.writing import written_aside
 from twoway.errors import UsageError, in_a_sentence
 from twoway.measure.analysis import Analysis
-from twoway.report.paper_text import cells
+from twoway.report.paper_text import cells, csv_text
 from twoway.report.series import ConnectionSeries, RunSeries, list_quantities, run_series
 
 _FLENT_TEST, _FLENT_VERSION = "rrul_be_nflows", 4
@@ -84,13 +82,12 @@ def _csv(run: RunSeries) -> bytes:
 
     Goodput is at the start of its interval. Times are s after the start of traffic.
     """
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("connection", "quantity", "unit", "time_s", "value"))
-    for row in list_quantities(run):
-        for time_s, value in zip(row.time_s.tolist(), row.values.tolist(), strict=True):
-            rows.writerow(cells((row.connection, row.quantity, row.unit, time_s, value)))
-    return text.getvalue().encode()
+    rows = (
+        cells((each.connection, each.quantity, each.unit, time_s, value))
+        for each in list_quantities(run)
+        for time_s, value in zip(each.time_s.tolist(), each.values.tolist(), strict=True)
+    )
+    return csv_text([("connection", "quantity", "unit", "time_s", "value"), *rows]).encode()
 
 
 def _flent(run: RunSeries) -> bytes:

@@ -9,14 +9,13 @@ from capture_analysis.pictures.ack_figures import bunch_bars
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
 from twoway.contract.metrics import Metrics
+from twoway.measure import channel
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import Occupancy, limit_at
 from twoway.measure.throughput import carried_bit, full_payload_share, unwrap
-from twoway.report.channel_figures import channel_figures
 from twoway.report.connections import distributions, shown_names
-from twoway.report.socket_figures import socket_figures
 
 # The connections to draw, by name.
 Shown = dict[str, ConnectionView]
@@ -52,7 +51,7 @@ def all_figures(
     shown = {name: analysis.connections[name] for name in drawn}
     start_s, stop_s = _detail(analysis) if every else _round_trips(analysis)
     return [
-        *channel_figures(analysis),
+        *_channels(analysis),
         _queues(analysis, start_s, stop_s),
         *([] if every else distributions(analysis, metrics)),
         _sequence_numbers(analysis, shown, start_s, stop_s),
@@ -60,13 +59,13 @@ def all_figures(
         _bunches(shown),
         _queue_overview(analysis),
         _goodput(analysis, shown),
-        *socket_figures(analysis, shown, start_s, stop_s),
+        *_sockets(analysis, shown, start_s, stop_s),
     ]
 
 
 def headline_figures(analysis: Analysis) -> list[Figure]:
     """Draw a run's main figures: those of its DTM channels, else those of its queues."""
-    return channel_figures(analysis) or [_queues(analysis, *_detail(analysis))]
+    return _channels(analysis) or [_queues(analysis, *_detail(analysis))]
 
 
 def _detail(analysis: Analysis) -> tuple[float, float]:
@@ -308,3 +307,133 @@ def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[st
         for family, factor in payload_per.items()
         for source, value in analysis.run.manifest.experiment.said_of(f"{family}.{name}")
     ]
+
+
+def _channels(analysis: Analysis) -> list[Figure]:
+    """Draw rate and slots of each DTM channel with the rate allocator."""
+    figures = []
+    for direction, view in analysis.queues.items():
+        if view.slots and view.slots.options.rate:
+            figures += _rate_figures(analysis, direction, view, view.slots)
+    return figures
+
+
+def _rate_figures(
+    analysis: Analysis, direction: str, view: QueueView, slots: channel.Slots
+) -> list[Figure]:
+    stop_ns = analysis.run.stop_ns
+    made = channel.estimates(view.queue, slots, view.passed, stop_ns)
+    x = analysis.run.seconds(made.time_ns)
+    changes = slots.changes(slots.start_ns, stop_ns)
+    times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
+    held = slots.count_at(times).astype(np.float64)
+    options = slots.options
+    slot_mbit = options.slot_bit / 1e6
+    rate = options.rate
+    assert rate
+    wanted = made.estimate_bit / options.slot_bit + rate.margin_slots + rate.corridor_slots / 2
+    return [
+        Figure(
+            f"rate-{direction}",
+            f"Rate of the traffic and capacity of {direction}",
+            f"The arrivals in each {rate.sample_ms:g} ms, the estimate that follows it, and "
+            "the capacity of the slots that the channel had.",
+            "time, s",
+            "Mbit/s",
+            [
+                Line("measured", x, made.measured_bit / 1e6, "steps", 0),
+                Line("estimate", x, made.estimate_bit / 1e6, "line", 1),
+                Line("capacity", analysis.run.seconds(times), held * slot_mbit, "steps", 2),
+            ],
+        ),
+        Figure(
+            f"slots-{direction}",
+            f"Slots of {direction}",
+            f"Slots of {options.slot_kbit} kbit/s, and the slots that the estimate would "
+            "ask for at each sample: estimate, margin and half the corridor, before "
+            "rounding. They change at most "
+            f"once in {options.change_s:g} s, and not while the estimate stays in its corridor.",
+            "time, s",
+            "slots",
+            [
+                Line("wanted", x, wanted, "line", 1),
+                Line("allocated", analysis.run.seconds(times), held, "steps", 2),
+            ],
+        ),
+    ]
+
+
+def _sockets(analysis: Analysis, shown: Shown, start_s: float, stop_s: float) -> list[Figure]:
+    """Draw windows and round-trip times; if there are drops, windows in detail.
+
+    Args:
+        analysis: the run.
+        shown: the connections to draw, by name.
+        start_s: start of the detailed view, s after the traffic's start.
+        stop_s: end of the detailed view.
+    """
+    windows, round_trips = [], []
+    for colour, view in enumerate(shown.values()):
+        connection = view.connection
+        at_ns, samples = analysis.samples_of(connection)
+        of = {name: column.astype(np.float64) for name, column in samples.items()}
+        windows += _windows(analysis, view, colour, at_ns, of)
+        x, rtt_ms = analysis.run.seconds(at_ns), of["rtt_us"] / 1e3
+        round_trips.append(Line(f"{connection.name}: smoothed RTT", x, rtt_ms, "line", colour))
+    whole = Figure(
+        "cwnd",
+        "Congestion windows",
+        "As the kernel reports them (TCP_INFO); a cross where a queue dropped a segment of the "
+        "connection.",
+        "time, s",
+        "segments",
+        windows,
+    )
+    rtt = Figure(
+        "rtt",
+        "Round-trip times",
+        "The kernel's smoothed estimate (TCP_INFO).",
+        "time, s",
+        "ms",
+        round_trips,
+    )
+    inside = [_clipped(line, start_s, stop_s) for line in windows]
+    if not any(line.style == "crosses" and len(line.x) for line in inside):
+        return [whole, rtt]
+    detail = Figure(
+        "cwnd-detail",
+        "Congestion windows in detail",
+        "The part that the queues' figure shows: each cross is a dropped segment, and the window "
+        "falls when its sender hears of it.",
+        "time, s",
+        "segments",
+        [line for line in inside if len(line.x)],
+    )
+    return [detail, whole, rtt]
+
+
+def _windows(
+    analysis: Analysis,
+    view: ConnectionView,
+    colour: int,
+    time_ns: IntArray,
+    columns: dict[str, FloatArray],
+) -> list[Line]:
+    name, x = view.connection.name, analysis.run.seconds(time_ns)
+    cwnd, threshold = columns["cwnd"], columns["ssthresh"]
+    lines = [Line(f"{name}: cwnd", x, cwnd, "steps", colour)]
+    lost_ns = analysis.list_lost(view).time_ns
+    last = np.searchsorted(time_ns, lost_ns, side="right") - 1
+    seen = last >= 0
+    if seen.any():
+        at = analysis.run.seconds(lost_ns[seen])
+        lines.append(Line(f"{name}: segments dropped", at, cwnd[last[seen]], "crosses", colour))
+    known = threshold >= 0
+    if known.any():
+        lines.append(Line(f"{name}: ssthresh", x[known], threshold[known], "dashed", colour))
+    return lines
+
+
+def _clipped(line: Line, start_s: float, stop_s: float) -> Line:
+    inside = (line.x >= start_s) & (line.x < stop_s)
+    return Line(line.name, line.x[inside], line.y[inside], line.style, line.colour)

@@ -27,8 +27,8 @@ from twoway.report.connections import checks_of, metrics_of, shown_names, spread
 from twoway.report.figures import all_figures
 from twoway.report.flow_table import flow_table
 from twoway.report.papers import find_paper
+from twoway.report.results import RunSummary
 from twoway.report.run_answer import answer, hero_first
-from twoway.report.run_summary import RunSummary
 from twoway.report.topology_drawing import topology_svg
 
 _PACKAGE = "twoway.report"

@@ -1,5 +1,7 @@
 """Tables and captions as LaTeX, and tables as Markdown and CSV."""
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +19,8 @@ _LATEX = str.maketrans(
         "≥": r"$\geq$",
     }
 )
+# The first characters of a formula in a spreadsheet.
+_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def latex(text: str) -> str:
@@ -62,8 +66,11 @@ def _markdown(cell: str) -> str:
     return " ".join(cell.split()).replace("|", r"\|").replace("<", "&lt;")
 
 
-# The first characters of a formula in a spreadsheet.
-_STARTS = ("=", "+", "-", "@", "\t", "\r")
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Write rows as CSV, their titles first."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def cells(row: Iterable[Any]) -> list[Any]:

@@ -1,7 +1,5 @@
 """The tables of the reproduction report, small enough to be kept with the code."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +9,7 @@ from twoway.contract.verdicts import ClaimRow, PredictionRow
 from twoway.contract.writing import written_aside
 from twoway.report.claims import Claim, Said
 from twoway.report.paper_page import Paper
-from twoway.report.paper_text import cells
+from twoway.report.paper_text import cells, csv_text
 
 _CLAIM_COLUMNS = (
     "claim",
@@ -106,12 +104,8 @@ def _prediction_line(said: Said[PredictionRow]) -> list[str]:
 
 
 def _write_table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(columns)
-    table.writerows(map(cells, rows))
     with written_aside(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(csv_text([columns, *map(cells, rows)]).encode())
 
 
 def _number(value: float | None) -> str:

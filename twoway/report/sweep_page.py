@@ -5,24 +5,30 @@ from dataclasses import replace
 from os.path import relpath
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.expression import Derived, with_derived
-from twoway.contract.statements import label
+from twoway.contract.metrics import Metrics
+from twoway.contract.statements import axis_number, label
 from twoway.contract.verdicts import points_in_words
+from twoway.contract.writing import written_aside
+from twoway.manifest import Manifest
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves, scatters
 from twoway.report.flow_groups import metrics_of, with_groups
 from twoway.report.harm import HARMS, with_harm
-from twoway.report.points_table import CSV, PARQUET, points_table, units_of, write_points
 from twoway.report.repetitions import group_runs, statements
 from twoway.report.results import Experiment, Result
 from twoway.report.statistics import Spread, spread
 from twoway.report.sweep_answer import answer_of, answer_tables
 
 PAGE = "index.html"
-TABLES = (CSV, PARQUET)
+TABLES = ("points.csv", "points.parquet")
 # Families of metrics that every sweep draws; families with statements have figures of their own.
 _USUAL = (
     "goodput",
@@ -182,3 +188,53 @@ def _shown(units: Mapping[str, str], families: Iterable[str]) -> dict[str, str]:
         for name, unit in units.items()
         if name.partition(".")[0] == family
     }
+
+
+def points_table(
+    runs: Mapping[str, tuple[Manifest, Metrics]], names: Sequence[str] = ()
+) -> pa.Table:
+    """Make a tidy table of a sweep, a row for each point: `point`, the axes, and metrics.
+
+    Args:
+        runs: manifest and metrics by the point's name.
+        names: the metrics' names; by default all.
+
+    Returns: a metric's column has its unit in the field's metadata, and null for undefined values.
+    """
+    units = {n: m.unit for _, metrics in runs.values() for n, m in metrics.metrics.items()}
+    axes = dict.fromkeys(axis for manifest, _ in runs.values() for axis in manifest.point)
+    fields = [pa.field("point", pa.string())]
+    columns: list[Any] = [pa.array(list(runs))]
+    for axis in axes:
+        columns.append(_axis([manifest.point.get(axis) for manifest, _ in runs.values()]))
+        fields.append(pa.field(axis, columns[-1].type))
+    for name in names or units:
+        found = [metrics.metrics.get(name) for _, metrics in runs.values()]
+        columns.append(pa.array([each.value if each else None for each in found], pa.float64()))
+        fields.append(pa.field(name, pa.float64(), metadata={"unit": units[name]}))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _axis(values: list[Any]) -> pa.Array:
+    """Make an axis's column: numbers if all values or their names are numbers, else words."""
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return pa.array(values)
+    numbers = [None if isinstance(value, list) else axis_number(value) for value in values]
+    if None not in numbers:
+        return pa.array(numbers)
+    return pa.array([label(value) for value in values])
+
+
+def units_of(table: pa.Table) -> dict[str, str]:
+    """List the metrics among a table's columns, with their units."""
+    return {f.name: f.metadata[b"unit"].decode() for f in table.schema if f.metadata}
+
+
+def write_points(table: pa.Table, folder: Path) -> None:
+    """Write the table as CSV, with units in the header, and as Parquet."""
+    units = units_of(table)
+    titles = [f"{name} [{units[name]}]" if name in units else name for name in table.column_names]
+    with written_aside(folder / TABLES[0]) as file:
+        pyarrow.csv.write_csv(table.rename_columns(titles), file)
+    with written_aside(folder / TABLES[1]) as file:
+        pyarrow.parquet.write_table(table, file)

@@ -30,9 +30,7 @@ from twoway.report.card import (
     printed_cells,
     printed_table,
 )
-from twoway.report.card_harm import harm_tables
-from twoway.report.card_page import write_card
-from twoway.report.card_plane import planes
+from twoway.report.card_page import harm_tables, planes, write_card
 from twoway.report.card_text import card_text, change_mail
 
 SCORES = ROOT / "docs/results/score"
