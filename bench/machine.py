@@ -15,14 +15,7 @@ def machine() -> str:
 
 def commit() -> str:
     """Name the checked-out commit, with the word dirty if files differ from it."""
-    argv = [
-        "git",
-        "-C",
-        str(Path(__file__).parent),
-        "describe",
-        "--always",
-        "--dirty",
-        "--exclude=*",
-    ]
+    argv = ["git", "-C", str(Path(__file__).parent), "describe"]
+    argv += ["--always", "--dirty", "--exclude=*"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     return f"commit {done.stdout.strip() or '?'}"

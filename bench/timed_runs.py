@@ -37,14 +37,7 @@ def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
 
 
 def many_flows(*, pairs: int, each: int, rate_mbit: int, duration_s: float) -> dict[str, Any]:
-    """Make an experiment with flows between pairs of hosts, in both directions.
-
-    Args:
-        pairs: number of pairs of hosts.
-        each: number of flows in a direction of a pair.
-        rate_mbit: rate of the bottleneck.
-        duration_s: length of the traffic.
-    """
+    """Make an experiment with `each` flows in both directions between pairs of hosts."""
     there = [(f"l{n}", f"r{n}") for n in range(1, pairs + 1)]
     ends = [hosts for pair in there for hosts in (pair, pair[::-1])]
     rates = [f"profile.{direction}.rate_mbit" for direction in ("forward", "reverse")]

@@ -60,12 +60,7 @@ Drawing = Callable[[Canvas, str, str], None]
 
 
 def follow_scheme(light: str, dark: str) -> bytes:
-    """Join two drawings of a picture into one SVG that follows the reader's colour scheme.
-
-    Args:
-        light: the drawing in colours for a light background.
-        dark: the same drawing in other colours.
-    """
+    """Join a drawing in light and in dark colours into one SVG that follows the reader's scheme."""
     pairs = list(zip(_COLOUR.findall(light), _COLOUR.findall(dark), strict=True))
     names = {pair: f"--colour-{number}" for number, pair in enumerate(dict.fromkeys(pairs))}
     values = [" ".join(f"{name}: {pair[look]};" for pair, name in names.items()) for look in (0, 1)]

@@ -48,11 +48,7 @@ _CHANGES: dict[str, Callable[[Setup], Setup]] = {
 
 
 def count_noticed(found: Sequence[Judged]) -> Counter[str]:
-    """Count a point's predictions of one theory: those that hold, and those that notice a change.
-
-    Args:
-        found: predictions of one theory for one point, with their measurements.
-    """
+    """Count a point's predictions of one theory that hold, and those that notice a change."""
     said = found[0].said
     point = load_point(said.point)
     setup = setup_of(point.experiment, point.profile, point.graph, list(point.connections))

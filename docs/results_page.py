@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby, pairwise
-from math import comb
-from statistics import median
 from typing import NamedTuple
 
 from results_kept import RESULTS, kept_numbers, later_revisions, paper_of, read_lines
@@ -23,6 +21,7 @@ from twoway.description.statements import said_at
 from twoway.paths import PAPERS, ROOT
 from twoway.report.claims import Sharpness
 from twoway.report.papers import find_paper
+from twoway.report.statistics import spread
 from twoway.runs.points import load_point
 from twoway.runs.predicted import FILE, Row, read_predictions
 from twoway.theory.registry import tests_testbed
@@ -269,27 +268,20 @@ def _spread() -> list[str]:
             for _, finding, metric in said_at(point, experiment.findings):
                 if finding.over is not None:
                     key = full_name(name, drop_axis(finding.over, point)), metric
-                    found = numbers[full_name(name, point)][metric]
-                    assert found is not None, (name, point)
-                    by_point.setdefault(key, []).append(found)
+                    value = numbers[full_name(name, point)][metric]
+                    assert value is not None, (name, point)
+                    by_point.setdefault(key, []).append(value)
         for (rest, metric), drawn in by_point.items():
-            values = sorted(drawn)
-            low, high = _median_interval(values)
-            least, middle, most = (f"{x:.4g}" for x in (values[0], median(values), values[-1]))
+            found = spread(drawn)
+            assert found is not None, (rest, metric)
+            low, high, least, middle, most = (
+                f"{getattr(found, name):.4g}"
+                for name in ("median_low", "median_high", "least", "median", "most")
+            )
             alike = sum(one == other for one, other in pairwise(drawn))
-            interval = f"{low:.4g} to {high:.4g}"
-            cells = (f"`{rest}`", f"`{metric}`", len(values), alike, middle, interval)
+            cells = (f"`{rest}`", f"`{metric}`", len(drawn), alike, middle, f"{low} to {high}")
             lines.append(f"| {' | '.join(map(str, (*cells, least, most)))} |")
     return [*lines, ""]
-
-
-def _median_interval(values: list[float]) -> tuple[float, float]:
-    """Find the two sorted values that enclose the median with at least 95 % confidence."""
-    outside, rank, count = 1, 0, len(values)
-    while 2 * (outside + comb(count, rank + 1)) <= 0.05 * 2**count:
-        rank += 1
-        outside += comb(count, rank)
-    return values[rank], values[-1 - rank]
 
 
 @cache

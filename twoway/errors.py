@@ -82,10 +82,6 @@ def in_a_sentence(where: object, kind: type[Exception]) -> Iterator[None]:
 
     The files of a run come from a guest or from a stranger. If they pass every check and an
     analysis still fails, it fails for this run alone.
-
-    Args:
-        where: the run's folder.
-        kind: the error to raise.
     """
     try:
         yield

@@ -26,12 +26,9 @@ _KINDS = {
 
 
 def remove_special_files(folder: Path) -> list[str]:
-    """Remove everything that is neither a plain file nor a folder.
+    """Remove all but plain files and folders from the folder of a guest that has ended.
 
     No file keeps a setuid or setgid bit.
-
-    Args:
-        folder: a folder whose guest has ended.
 
     Returns: a phrase for each link, pipe, device, unreadable folder, folder nested too deep, and
         file with which the holes of all files are too large; none for sockets, which the guest's

@@ -129,11 +129,7 @@ class HostChanges:
             host_interfaces.add_namespace(node)
 
     def link(self, name: str, interface: str) -> None:
-        """Move an interface of this machine into a node's namespace.
-
-        Args:
-            name: the interface's name in the plan, "NODE-ethN".
-            interface: its name on this machine.
+        """Move an interface of this machine into a node's namespace, as "NODE-ethN".
 
         Raises: RunError if the interface does not exist or has an address.
         """

@@ -51,12 +51,7 @@ def describe_link(interface: str) -> dict[str, Any]:
 
 
 def lend(interface: str, name: str) -> None:
-    """Move an interface into its node's namespace and rename it.
-
-    Args:
-        interface: its name on this machine.
-        name: its name in the plan, "NODE-ethN".
-    """
+    """Move an interface into its node's namespace, with its name in the plan, "NODE-ethN"."""
     _ip("link", "set", "dev", interface, "down")
     _ip("link", "set", "dev", interface, "name", name, "netns", namespace_name(node_of(name)))
 
@@ -67,13 +62,9 @@ def node_of(interface: str) -> str:
 
 
 def give_back(name: str, was: dict[str, Any]) -> None:
-    """Undo lend(): move an interface back to this machine and restore it.
+    """Undo lend(): move an interface back to this machine, and restore what describe_link() told.
 
     An interface that lend() has not moved stays where it is.
-
-    Args:
-        name: the interface's name in the plan.
-        was: its settings, as describe_link() returned them.
     """
     there = ["-n", namespace_name(node_of(name))]
     if _has(*there, name):

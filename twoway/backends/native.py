@@ -24,14 +24,7 @@ from twoway.contract.files import sha256
 from twoway.contract.plan import LoadModule, SetSysctls, Share, read_plan
 from twoway.errors import UsageError
 from twoway.guest.cache import build_lock
-from twoway.guest.programs import (
-    GUEST_PROGRAMS,
-    GUEST_SOURCES,
-    MODULE_SOURCES,
-    RUNNER_SOURCES,
-    build_programs,
-)
-from twoway.guest.seals import content_hash, contents
+from twoway.guest.programs import GUEST_PROGRAMS, RUNNER_SOURCES, build_programs, sources_key
 from twoway.manifest import Kernel, Module, Platform
 from twoway.paths import KERNEL_MODULES, cache
 from twoway.progress import Steps
@@ -228,12 +221,7 @@ def kernel_config() -> set[str]:
 
 
 def _key(release: str, installed: Mapping[str, bytes]) -> str:
-    return content_hash(
-        release.encode(),
-        *installed.values(),
-        *(source.read_bytes() for source in GUEST_SOURCES),
-        *contents(KERNEL_MODULES, MODULE_SOURCES),
-    )
+    return sources_key(release.encode(), *installed.values())
 
 
 def _build(programs: Path, installed: Mapping[str, bytes]) -> None:

@@ -36,11 +36,7 @@ LONGEST_S = 600
 
 
 def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
-    """Build modules for a guest's kernel, unless the cache has them.
-
-    Args:
-        guest: the guest with the kernel to build for.
-        steps: the steps that load the experiment's modules.
+    """Build the modules that steps load for a guest's kernel, unless the cache has them.
 
     Returns: the folder with the modules, by its path in the sandbox.
     Raises: UsageError with the compiler's errors, or if the guest came without its build tree.

@@ -172,15 +172,7 @@ def command(
     runner: Sequence[str],
     machine: Machine = _DEFAULT,
 ) -> list[str]:
-    """Build the command that boots the guest on its folder.
-
-    Args:
-        stock: kernel, modules and programs.
-        accelerator: what executes the guest's instructions.
-        home: the guest's folder, as furnish() made it.
-        runner: the program that the guest runs.
-        machine: the machine that it runs on.
-    """
+    """Build the command that boots the guest on its folder, as furnish() made it."""
     memory_mib = read_plan(home).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
     devices = [_KVM] if accelerator == "kvm" else []
@@ -213,14 +205,8 @@ def run(
 ) -> None:
     """Boot the guest on a folder with a plan; wait until it powers off.
 
-    Args:
-        stock: kernel, modules and programs.
-        accelerator: what executes the guest's instructions.
-        folder: the run's folder, which holds plan.json; the guest writes its artifacts there.
-        on_progress: called about ten times a second while the guest's time moves.
-        runner: the program that the guest runs instead of carrying out the plan.
-        stall_s: wall time without a report of progress after which the guest counts as stuck.
-        machine: the machine that the guest runs on; a single processor is reserved on the host.
+    A guest that reports no progress for `stall_s` of wall time counts as stuck. A guest with one
+    processor has one of the host's for itself.
 
     Raises: RunError if the guest failed, died, was killed or is stuck.
     """

@@ -83,11 +83,6 @@ def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, 
     """List the files and folders that a guest may read, by path in the sandbox.
 
     From the checkout that is only its runner: a guest must not see the results of others.
-
-    Args:
-        programs: the guest's programs.
-        kernel: the guest's kernel.
-        more: other files and folders of the host, by their paths in the sandbox.
     """
     return {
         f"{CHECKOUT}/vm/guest": ROOT / "vm/guest",
@@ -99,11 +94,7 @@ def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, 
 
 
 def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
-    """Make the folder that a guest writes to, with the plan in it.
-
-    Args:
-        folder: the run's folder, with plan.json.
-        made: names of folders to make in the guest's folder.
+    """Make the folder that a guest writes to, with the plan and the folders `made` in it.
 
     Returns: the guest's folder.
     """

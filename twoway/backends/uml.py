@@ -189,15 +189,8 @@ def run(
 ) -> None:
     """Boot the guest on a folder with a plan; wait until it powers off.
 
-    Args:
-        guest: kernel and programs to boot.
-        folder: the run's folder; the guest writes its artifacts there.
-        on_progress: called about ten times a second while virtual time moves.
-        runner: as for command().
-        virtual_time: as for command().
-        ipv6: as for command().
-        readable: as for command().
-        stall_s: wall time without a report of progress after which the guest counts as stuck.
+    Keywords are those of command(). A guest that reports no progress for `stall_s` of wall time
+    counts as stuck; `on_progress` is called about ten times a second.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped, or if its kernel
         found a fault.

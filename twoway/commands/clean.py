@@ -42,8 +42,7 @@ OPTIONS = (
 def run(args: argparse.Namespace) -> int:
     """List runs and cached kernels that can be removed; remove them with --yes."""
     from twoway.contract.folders import disk_bytes
-    from twoway.guest.old_kernels import old_kernels
-    from twoway.runs.clean import removable, remove
+    from twoway.runs.clean import old_kernels, removable, remove
 
     found = [*removable(args.results, args.keep, args.older_than)]
     found += old_kernels() if args.kernels else ()

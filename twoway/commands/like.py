@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.report.flow_table import align_columns
     from twoway.runs.points import load_point
     from twoway.runs.run import run_watched
-    from twoway.sweeps.likeness import Likeness, compare_with, experiment_like, transfers_of
+    from twoway.sweeps.likeness import compare_with, experiment_like, transfers_of
 
     if args.to.exists():
         raise UsageError(f"{args.to}: exists already", "--to names another file")
@@ -56,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
         ) from error
     folder = run_watched(point, backend, args.results)
     rows = compare_with(transfers, folder)
-    found = Likeness(str(args.to), str(folder), tuple(rows), tuple(assumed))
     if args.json:
-        print(json.dumps(found.document(), indent=1))
+        found = {"experiment": str(args.to), "run": str(folder), "rows": rows, "assumed": assumed}
+        print(json.dumps(found, indent=1))
     else:
         table = [("flow", "metric", "capture", "run", "run / capture")]
         for flow, name, theirs, ours in rows:

@@ -120,12 +120,7 @@ def report(
 ) -> int:
     """Run trials and report each as KTAP, and all of them as files; return the exit code.
 
-    Args:
-        args: the command's.
-        kind: the name of the folder for what failures leave.
-        about: what all of them have in common.
-        trials: the trials.
-        task: returns a trial's verdict; called in other processes.
+    What failures leave is in the folder `kind`; the task is called in other processes.
     """
     kept = results_folder(args) / kind
     print(f"KTAP version 1\n# {about}\n1..{len(trials)}", flush=True)

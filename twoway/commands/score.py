@@ -125,15 +125,7 @@ def card_on(
     others: "Mapping[str, OwnModule | None]",
     into: Path,
 ) -> "tuple[Card, list[Outcome]]":
-    """Run a suite on a kernel, and write the card with its page.
-
-    Args:
-        kernel: the kernel's name; None for the backend's own.
-        args: the command line.
-        suite: the suite.
-        others: the controls that the suite does not list, with their modules.
-        into: the card's folder.
-    """
+    """Run a suite on a kernel, None for the backend's own, and write the card with its page."""
     from twoway.description.suite import rows_for, rows_without
     from twoway.report.card import make_card
     from twoway.report.card_page import write_card

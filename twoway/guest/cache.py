@@ -100,10 +100,6 @@ def built_guest(choice: Choice = "guest") -> Guest:
 def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     """Build the guest's kernel and programs, unless they are in the cache.
 
-    Args:
-        steps: shows progress.
-        choice: the flavour, or the tree.
-
     Raises: BuildError with the end of the compiler's output, or if a source changes during the
         build; UsageError without a source.
     """
@@ -220,13 +216,7 @@ def _told_by(build: Path) -> dict[str, Any]:
 
 
 def build_commit(folder: Path, commit: str, flavour: Flavour, steps: Steps) -> Guest:
-    """Build a guest from a checkout with our patches; compile only the changes since the last one.
-
-    Args:
-        folder: a folder with the checkout in `source`.
-        commit: the commit's name.
-        flavour: the kernel's.
-        steps: shows progress.
+    """Build a guest from the checkout in `source`, compiling only the changes since the last one.
 
     Raises: BuildError with the end of the compiler's output.
     """

@@ -127,13 +127,9 @@ def recipe_of(flavour: Flavour) -> Recipe:
 
 
 def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
-    """Unpack, patch, configure and compile a kernel in place.
+    """Unpack, patch, configure and compile a kernel into `source` and `build` of a new folder.
 
-    Args:
-        source: the tarball or tree.
-        folder: a new folder, with `source` and `build`; a build tree remembers its path.
-        recipe: the kernel's recipe.
-        steps: shows progress.
+    It stays in place: a build tree remembers its path.
 
     Raises: BuildError with the end of the compiler's output.
     """
@@ -154,11 +150,7 @@ def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: St
 def make_kernel(folder: Path, recipe: Recipe, steps: Steps, compiler: Path | None = None) -> None:
     """Configure and compile the changes in the folder `source`, into the folder `build`.
 
-    Args:
-        folder: the folder of both.
-        recipe: the kernel's recipe.
-        steps: shows progress.
-        compiler: a copy of vm/headers/cc for a new build, where nothing has compiled headers yet.
+    A new build, where nothing has compiled headers yet, takes a copy of vm/headers/cc.
 
     Raises: BuildError with the end of the compiler's output.
     """
@@ -243,12 +235,7 @@ def build_environment() -> dict[str, str]:
 def call(
     argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
 ) -> None:
-    """Run a program of the build; it always ends with this process.
-
-    Args:
-        argv: the program and its arguments.
-        cwd: its working directory.
-        on_line: called after each line of its output.
+    """Run a program of the build, which ends with this process; count the lines of its output.
 
     Raises: BuildError with the end of the output if the program fails, or if it is missing.
     """

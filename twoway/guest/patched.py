@@ -41,14 +41,7 @@ def _body(message: EmailMessage) -> bytes:
 
 
 def build_patched(base: Path, patch: Path, folder: Path, recipe: Recipe, steps: Steps) -> None:
-    """Build a kernel with a patch.
-
-    Args:
-        base: the folder of the kernel without it, with `source` and `build`.
-        patch: the patch.
-        folder: the folder to make; it is gone again if this fails.
-        recipe: the kernel's recipe.
-        steps: shows progress.
+    """Build the kernel of another folder with a patch; the new folder is gone if this fails.
 
     Raises: UsageError if the patch does not apply, or the kernel does not compile with it.
     """

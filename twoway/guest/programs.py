@@ -27,6 +27,9 @@ GUEST_SOURCES = [
     VM / "guest/plan_clock.h",
     VM / "guest/stream_end.h",
 ]
+# The programs and sources of a guest that QEMU boots.
+BOOTED_PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c"]
+BOOTED_SOURCES = [*GUEST_SOURCES, VM / "guest/boot.c"]
 _SANITIZED_PROGRAMS = [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/fuzz/qdisc_fuzz.c"]
 # Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
 # the alignment in ours only, because the kernel's own code does not pass.
@@ -51,14 +54,7 @@ _COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror"]
 
 
 def build_guest_programs(programs: Path, build: Path, flavour: Flavour, steps: Steps) -> None:
-    """Build the programs and modules of a guest of user-mode Linux.
-
-    Args:
-        programs: the folder for the results, as for `build_programs`.
-        build: the kernel's build folder.
-        flavour: the guest's flavour.
-        steps: shows progress.
-    """
+    """Build the programs and modules of a guest of user-mode Linux."""
     sanitized = flavour == "sanitized"
     settings = _SANITIZED_SETTINGS if sanitized else ["KCFLAGS=-Werror"]
     sources = _SANITIZED_PROGRAMS if sanitized else GUEST_PROGRAMS
@@ -72,11 +68,17 @@ def programs_key(source: KernelSource, flavour: Flavour) -> str:
     modules = [*MODULE_SOURCES]
     if flavour == "sanitized":
         modules += ["tests/*.[ch]", "tests/fuzz/*.[ch]", "tests/Kbuild"]
-    return content_hash(
-        kernel_key(source, flavour).encode(),
-        *(source.read_bytes() for source in GUEST_SOURCES),
-        *contents(KERNEL_MODULES, modules),
-    )
+    return sources_key(kernel_key(source, flavour).encode(), modules=modules)
+
+
+def sources_key(
+    *kernel: bytes,
+    programs: Sequence[Path] = GUEST_SOURCES,
+    modules: Sequence[str] = MODULE_SOURCES,
+) -> str:
+    """Hash what names a kernel, with the sources of programs and modules for it."""
+    sources = (source.read_bytes() for source in programs)
+    return content_hash(*kernel, *sources, *contents(KERNEL_MODULES, modules))
 
 
 def build_programs(

@@ -11,8 +11,14 @@ from typing import Literal
 from twoway.contract.writing import write_json
 from twoway.guest.cache import build_lock
 from twoway.guest.kernel import BuildError, Recipe, compile_kernel
-from twoway.guest.programs import GUEST_PROGRAMS, GUEST_SOURCES, MODULE_SOURCES, build_programs
-from twoway.guest.seals import content_hash, contents
+from twoway.guest.programs import (
+    BOOTED_PROGRAMS,
+    BOOTED_SOURCES,
+    MODULE_SOURCES,
+    build_programs,
+    sources_key,
+)
+from twoway.guest.seals import content_hash
 from twoway.guest.source import kernel_source
 from twoway.guest.stock_kernel import StockKernel
 from twoway.paths import KERNEL_MODULES, VM, cache
@@ -25,7 +31,7 @@ _FRAGMENTS: dict[Checkers, list[str]] = {
     "smp": ["guest.config", "sanitized.config", "smp.config"],
     "kcsan": ["guest.config", "smp.config", "kcsan.config"],
 }
-_PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c", KERNEL_MODULES / "tests/smp/fuzz_at_once.c"]
+_PROGRAMS = [*BOOTED_PROGRAMS, KERNEL_MODULES / "tests/smp/fuzz_at_once.c"]
 _TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/fuzz/*.[ch]", "tests/smp/*.c")
 # A line of a configuration that sets or unsets an option.
 _OPTION = re.compile(r"^(?:# )?CONFIG_\w+(?:=.*| is not set)$", re.MULTILINE)
@@ -34,10 +40,6 @@ _IMAGE = "arch/x86/boot/bzImage"
 
 def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
     """Build the kernel, our modules and their tests' modules, unless the cache has them.
-
-    Args:
-        checkers: the kernel: "smp" or "kcsan".
-        steps: shows progress.
 
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
@@ -56,7 +58,9 @@ def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
             # All modules are built in.
             (modules / release / "modules.dep").touch()
             write_json(complete, {"release": release, "source": source.identity})
-        programs = cache() / "programs" / _programs_key(folder.name)
+        tests = [*MODULE_SOURCES, *_TESTS]
+        key = sources_key(folder.name.encode(), programs=BOOTED_SOURCES, modules=tests)
+        programs = cache() / "programs" / key
         if not programs.is_dir():
             kbuild = ["-C", str(build), "ARCH=x86_64", "KCFLAGS=-Werror", "TWOWAY_TESTS=m"]
             build_programs(programs, _PROGRAMS, kbuild, steps, checkers)
@@ -73,11 +77,3 @@ def kernel_folder(checkers: Checkers) -> Path:
     options = [_OPTION.findall((VM / name).read_text()) for name in _FRAGMENTS[checkers]]
     key = content_hash(kernel_source().identity.encode(), repr(options).encode())
     return cache() / "kernel" / key
-
-
-def _programs_key(kernel: str) -> str:
-    return content_hash(
-        kernel.encode(),
-        *(source.read_bytes() for source in [*GUEST_SOURCES, VM / "guest/boot.c"]),
-        *contents(KERNEL_MODULES, [*MODULE_SOURCES, *_TESTS]),
-    )

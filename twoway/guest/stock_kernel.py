@@ -15,13 +15,11 @@ from pathlib import Path
 from twoway.contract.writing import write_json
 from twoway.guest.cache import build_lock
 from twoway.guest.kernel import BuildError, call
-from twoway.guest.programs import GUEST_PROGRAMS, GUEST_SOURCES, MODULE_SOURCES, build_programs
-from twoway.guest.seals import content_hash, contents
-from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.guest.programs import BOOTED_PROGRAMS, BOOTED_SOURCES, build_programs, sources_key
+from twoway.paths import cache
 from twoway.progress import Steps
 
 PACKAGE = "linux-image-amd64"
-_PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c"]
 # The modules that the kernel needs to reach its root file system; modprobe finds the others there.
 _BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 _DIRECTORY, _EXECUTABLE, _FILE = 0o040755, 0o100755, 0o100644
@@ -83,7 +81,7 @@ def build_stock(steps: Steps) -> StockKernel:
         if not programs.is_dir():
             headers = _folder() / f"root/usr/src/linux-headers-{known['release']}"
             kbuild = ["-C", str(headers), "KCFLAGS=-Werror"]
-            build_programs(programs, _PROGRAMS, kbuild, steps, PACKAGE)
+            build_programs(programs, BOOTED_PROGRAMS, kbuild, steps, PACKAGE)
     stock = find_stock()
     assert stock is not None
     return stock
@@ -138,11 +136,7 @@ def _folder() -> Path:
 
 
 def _key(package: str) -> str:
-    return content_hash(
-        package.encode(),
-        *(source.read_bytes() for source in [*GUEST_SOURCES, VM / "guest/boot.c"]),
-        *contents(KERNEL_MODULES, MODULE_SOURCES),
-    )
+    return sources_key(package.encode(), programs=BOOTED_SOURCES)
 
 
 def _fetch(folder: Path, steps: Steps) -> None:

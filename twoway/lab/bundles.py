@@ -132,18 +132,8 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
 def _make_environment(to: Path) -> None:
     """Make the locked environment, relocatable, without the packages of tests and linters."""
     uv = _uv()
-    _output_of(
-        [
-            uv,
-            "venv",
-            "--quiet",
-            "--allow-existing",
-            "--relocatable",
-            "--python",
-            "/usr/bin/python3",
-            str(to),
-        ]
-    )
+    venv = "venv --quiet --allow-existing --relocatable --python /usr/bin/python3"
+    _output_of([uv, *venv.split(), str(to)])
     # Files linked to uv's cache change with another checkout's environment, and tar refuses these.
     sync = "sync --quiet --locked --no-default-groups --no-editable --no-install-project"
     sync += " --link-mode copy"

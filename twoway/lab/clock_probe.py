@@ -11,7 +11,7 @@ import secrets
 import socket
 import struct
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from twoway.errors import RunError
@@ -50,10 +50,6 @@ class Measured:
     offset_ns: int
     uncertainty_ns: int
 
-    def document(self) -> dict[str, Any]:
-        """Return the measurement as a JSON object."""
-        return asdict(self)
-
 
 def new_session() -> int:
     """Return a number for a session that others cannot guess."""
@@ -89,12 +85,6 @@ def ask(
     address: str, port: int = PORT, questions: int = QUESTIONS, session: int | None = None
 ) -> Measured:
     """Measure the clock of a host on which answer() runs.
-
-    Args:
-        address: the host.
-        port: the UDP port.
-        questions: the number of requests.
-        session: the number of the session; None takes a new one.
 
     Raises: RunError if more than 40 requests get no reply, or the session takes over a minute.
     """

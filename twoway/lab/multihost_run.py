@@ -25,10 +25,7 @@ _NOT_MERGED = (PLAN, MACHINE, CLOCKS, "exit-status", READY, "sockets/progress.js
 
 
 def carry_out(folder: Path) -> None:
-    """Carry out this host's share of a plan and write machine.json.
-
-    Args:
-        folder: the folder with plan.json, in which the artifacts appear.
+    """Carry out this host's share, a folder with plan.json, and write machine.json.
 
     Raises: UsageError if this host cannot run experiments; RunError if the share failed.
     """

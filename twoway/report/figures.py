@@ -364,14 +364,7 @@ def _rate_figures(
 
 
 def _sockets(analysis: Analysis, shown: Shown, start_s: float, stop_s: float) -> list[Figure]:
-    """Draw windows and round-trip times; if there are drops, windows in detail.
-
-    Args:
-        analysis: the run.
-        shown: the connections to draw, by name.
-        start_s: start of the detailed view, s after the traffic's start.
-        stop_s: end of the detailed view.
-    """
+    """Draw windows and round-trip times; if there are drops, windows in detail."""
     windows, round_trips = [], []
     for colour, view in enumerate(shown.values()):
         connection = view.connection

@@ -69,11 +69,7 @@ HARMS = (
 
 
 def with_harm(runs: Mapping[str, Measured]) -> dict[str, Measured]:
-    """Add the harm to each connection that one run has alone, to a sweep's metrics.
-
-    Args:
-        runs: manifest and metrics by the point's name.
-    """
+    """Add the harm to each connection that one run has alone, to metrics by the point's name."""
     single = [each for each in runs.values() if _has_one_connection(each[0])]
     if len(single) in (0, len(runs)):
         return dict(runs)

@@ -33,13 +33,7 @@ _MAX_LISTED_DIFFERENCES = 6  # parameters listed for a pair of runs
 
 
 def judge_statements(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
-    """Judge all statements about a run.
-
-    Args:
-        manifest: the run's manifest.
-        metrics: the run's metrics.
-        elsewhere: a function that finds the runs that claims refer to.
-    """
+    """Judge all statements about a run."""
     here, said, found = Measured(manifest, metrics), manifest.experiment, metrics.metrics
     predictions = (_prediction(each, found.get(each.metric)) for each in said.predictions)
     findings = (_finding(each, found.get(each.metric)) for each in said.findings)
@@ -68,11 +62,7 @@ def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
 
 
 def judge_run(folder: Path, measured: tuple[Manifest, Metrics] | None = None) -> Verdicts:
-    """Judge a measured run with the other runs of its results folder.
-
-    Args:
-        folder: the run's folder.
-        measured: its documents; by default read from the folder.
+    """Judge a measured run, whose documents are read by default, with the others of its results.
 
     Raises: AnalysisError or OSError or ValueError if the run is not measured.
     """

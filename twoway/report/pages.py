@@ -107,12 +107,7 @@ def _definition_of(
 
 
 def write_runs_page(runs: Sequence[RunSummary], path: Path) -> None:
-    """Write a page that lists runs, with a field that filters them.
-
-    Args:
-        runs: the runs, in the page's order.
-        path: the file, in the folder of results.
-    """
+    """Write a page that lists runs, with a field that filters them."""
     write(path, "runs.html.j2", [], runs=runs)
 
 
@@ -135,12 +130,7 @@ def write_comparison_page(document: Comparison, folders: Sequence[Path], path: P
 
 
 def write_why_page(answer: Any, path: Path) -> None:
-    """Write the page of the events that a metric depends on, whole or not at all.
-
-    Args:
-        answer: the events, largest effect first (sweeps/why.py).
-        path: the file.
-    """
+    """Write the page of the events that a metric depends on (sweeps/why.py)."""
     effects = [event.effect for event in answer.events if event.effect is not None]
     numbers = np.arange(1, len(effects) + 1, dtype=float)
     bars = Line("effect", numbers, np.array(effects, dtype=float), "bars")

@@ -29,12 +29,7 @@ def latex(text: str) -> str:
 
 
 def latex_table(table: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Write rows after a row of titles as a tabular of booktabs.
-
-    Args:
-        table: the rows, all of equal length.
-        left: number of columns of words, which come first.
-    """
+    """Write rows after titles as a tabular of booktabs; `left` columns of words come first."""
     titles, *rows = (" & ".join(map(latex, row)) + r" \\" for row in table)
     columns = "l" * left + "r" * (len(table[0]) - left)
     head = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", titles, r"\midrule"]

@@ -22,9 +22,7 @@ from twoway.report.pages import PAGE, write_report_page
 def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
     """Analyse a run and write metrics, verdicts and report into its folder.
 
-    Args:
-        folder: a run's folder with manifest.json.
-        page: False writes metrics.json and verdicts.json alone.
+    Without `page` metrics.json and verdicts.json alone are written.
 
     Returns: the content of verdicts.json.
     Raises: AnalysisError if the run cannot be analysed; an earlier report is removed, unless the

@@ -99,10 +99,7 @@ class Experiment:
 
 
 def read_results(folders: Iterable[Path]) -> list[Experiment]:
-    """Read runs and group them by experiment, sorted by id.
-
-    Args:
-        folders: folders of finished, analysed runs.
+    """Read finished, analysed runs and group them by experiment, sorted by id.
 
     Raises: AnalysisError naming a folder that is no analysed run.
     """

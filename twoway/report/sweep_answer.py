@@ -58,11 +58,9 @@ class Answer(NamedTuple):
 
 
 def answer_of(experiment: Experiment, asked: Sequence[str]) -> Answer:
-    """Answer what a sweep is asked for.
+    """Answer what a sweep, with its derived metrics, is asked for.
 
-    Args:
-        experiment: the sweep's runs, with their derived metrics.
-        asked: metrics such as share or goodput.left, and families such as goodput.
+    That are metrics, such as share or goodput.left, and families, such as goodput.
     """
     metrics = [m for wanted in asked for m in _found(experiment, wanted)]
     units = {name: metric.unit for name, metric in metrics}

@@ -193,11 +193,7 @@ def _shown(units: Mapping[str, str], families: Iterable[str]) -> dict[str, str]:
 def points_table(
     runs: Mapping[str, tuple[Manifest, Metrics]], names: Sequence[str] = ()
 ) -> pa.Table:
-    """Make a tidy table of a sweep, a row for each point: `point`, the axes, and metrics.
-
-    Args:
-        runs: manifest and metrics by the point's name.
-        names: the metrics' names; by default all.
+    """Make a tidy table of a sweep, a row a point: `point`, the axes, and all or some metrics.
 
     Returns: a metric's column has its unit in the field's metadata, and null for undefined values.
     """

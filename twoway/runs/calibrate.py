@@ -32,12 +32,7 @@ _ERROR_BOUND_NS = 1
 
 
 def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> list[dict[str, Any]]:
-    """Calibrate link profiles and write results/calibration/calibration.json.
-
-    Args:
-        backend: the backend to calibrate.
-        names: profiles, or their files; all of tc-profiles/ if empty.
-        results: the results folder.
+    """Calibrate link profiles, all without names, and write results/calibration/calibration.json.
 
     Returns: one row per profile and direction.
     """

@@ -25,11 +25,7 @@ def packed_name(interface: str) -> str:
 
 
 def pack(folder: Path) -> None:
-    """Replace each capture in a run's folder by its compressed form.
-
-    Args:
-        folder: folder of a run whose captures have ended.
-    """
+    """Replace each capture of a run that has ended by its compressed form."""
     ended = Event()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         try:

@@ -1,12 +1,17 @@
-"""Finding what can be removed from a results folder: failed runs, old ones, captures."""
+"""Finding what can be removed: failed and old runs, captures, and kernels in the cache."""
 
 import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 from twoway.contract.folders import disk_bytes, remove_folder
+from twoway.guest import smp_kernel
+from twoway.guest.cache import kernel_folder, lock_if_free
+from twoway.guest.source import FETCHED, Flavour, fetched_source
 from twoway.manifest import CAPTURES, FAILED, MANIFEST, SAMPLES
+from twoway.paths import cache
 from twoway.runs.finding import finished_runs_of
 
 # What a command keeps of its runs: captures and samples, or documents, metrics and pages alone.
@@ -45,6 +50,26 @@ def removable(results: Path, keep: int | None, days: float | None) -> Iterator[t
             age_days = (time.time() - (run / MANIFEST).stat().st_mtime) / _DAY_S
             if days is None or age_days >= days:
                 yield run, f"{age_days:.0f} days old"
+
+
+def old_kernels() -> Iterator[tuple[Path, str]]:
+    """Find complete kernels of other checkouts or versions, which may need them again.
+
+    Yields: a kernel's folder, and the reason why it can be removed.
+    Raises: UsageError without a source of kernels, because then it is unknown which are in use.
+    """
+    flavours = [each for each in get_args(Flavour) if each not in FETCHED or fetched_source(each)]
+    used = {kernel_folder(flavour) for flavour in flavours}
+    used |= {smp_kernel.kernel_folder(checkers) for checkers in get_args(smp_kernel.Checkers)}
+    kernels = cache() / "kernel"
+    yield from ((path, "half removed") for path in sorted(kernels.glob(".removing-*")))
+    for facts in sorted(kernels.glob("[0-9a-f]*/guest.json")):
+        if facts.parent not in used:
+            yield facts.parent, "kernel of another version, configuration or source"
+    for history in sorted((cache() / "history").glob("*")):
+        with lock_if_free(f"history-{history.name}") as free:
+            if free:
+                yield history, "checkout and build of `twoway bisect`"
 
 
 def remove_captures(run: Path) -> None:

@@ -16,11 +16,6 @@ def identity(point: Point, backend: Backend, plan: Plan | None = None) -> str:
     """Hash plan, topology, tools, backend and its modules in use.
 
     Statements, warm-up and texts, which only the analysis reads, do not count.
-
-    Args:
-        point: the experiment.
-        backend: the kernel and clock that it runs on.
-        plan: the experiment's plan on this backend, if it has been built.
     """
     return _hash(_document(point, backend, plan or build_plan(point, in_kernel=backend.in_kernel)))
 

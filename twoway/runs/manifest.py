@@ -71,16 +71,6 @@ def build_manifest(
 ) -> Manifest:
     """Describe a run that has just ended.
 
-    Args:
-        point: the experiment.
-        plan: its plan.
-        backend: the backend that carried the plan out.
-        folder: the run's folder.
-        run: the run's name.
-        identity: the run's identity.
-        wall_s: duration of the run.
-        interventions: what its interventions did, if it has any.
-
     Raises: RunError if an artifact of the plan is missing.
     """
     asked, point, clocks = point, point.changed, _clocks(folder)

@@ -210,12 +210,6 @@ def run_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[str]
 def attempt_trial(trial: Trial, guest: Guest, binary: Path, tolerance: Sequence[str]) -> Verdict:
     """Run a script in a guest of its own.
 
-    Args:
-        trial: the script, and its variant.
-        guest: the guest that is booted.
-        binary: packetdrill.
-        tolerance: packetdrill's arguments for it.
-
     Raises: RunError if the guest fails.
     """
     with TemporaryDirectory(prefix="twoway-packetdrill-") as scratch:

@@ -194,13 +194,8 @@ def kept_run(
     """Find the newest finished run with the same identity, if any.
 
     Runs whose manifest cannot be read, or whose files have changed, are reported and not kept.
-
-    Args:
-        point: the experiment.
-        backend: the kernel and clock to run on.
-        results: folder that holds one folder per experiment.
-        without_if: tells whether a run without captures and samples suffices. Such a run never
-            suffices if its description has changed since, or if only its captures were removed.
+    `without_if` tells whether a run without captures and samples suffices. Such a run never
+    suffices if its description has changed since, or if only its captures were removed.
 
     If texts, statements or warm-up of the experiment have changed since the run, they are written
     to experiment.json in the run's folder; its other files stay unchanged.

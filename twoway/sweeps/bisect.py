@@ -166,11 +166,7 @@ class Search:
         self._ran: dict[str, Ran] = {}
 
     def find(self, good: str, bad: str) -> Found:
-        """Find the first bad commit.
-
-        Args:
-            good: a revision, an ancestor of `bad`.
-            bad: a revision.
+        """Find the first bad commit after a good one that is an ancestor of a bad one.
 
         Raises: UsageError if nothing distinguishes them, or if the commits in question do not
             build or run; BuildError for the two ends.

@@ -300,15 +300,8 @@ def mark_class(
 ) -> list[Marked]:
     """Run every hand-in and the suite's columns at all places; mark and rank them.
 
-    Args:
-        suite: the suite.
-        file: its name or file, as `evaluate` finds it.
-        hand_ins: one for each student.
-        jobs: the runs, as jobs_of() lists them.
-        backend: the kernel and clock.
-        count: number of runs at the same time.
-        longest_s: wall time of a run.
-        on_answer: called when a run ends, with a line about it, and True if it was kept.
+    `file` is the suite's name or file, as `evaluate` finds it. `on_answer` gets a line about each
+    run that ends, and True if it was kept.
 
     Returns: the best first.
     Raises: RunError if a column has no sound run somewhere.

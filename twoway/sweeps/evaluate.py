@@ -107,13 +107,9 @@ class TimeBudgetError(TwowayError):
 def evaluate(
     lines: Iterable[str], backend: Backend, *, count: int, longest_s: float
 ) -> Iterator[dict[str, Any]]:
-    """Answer requests as they come, each as soon as its run ends.
+    """Answer requests, JSON objects, as they come, each as soon as its run ends.
 
-    Args:
-        lines: JSON objects, one a line.
-        backend: the kernel and clock.
-        count: number of runs at the same time.
-        longest_s: wall time of a request that names none.
+    A request that names no wall time has `longest_s`.
 
     Yields: the answers, in the order in which runs end.
     Raises: DiskFullError.

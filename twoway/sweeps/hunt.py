@@ -28,13 +28,12 @@ from twoway.description.point import Point
 from twoway.errors import DiskFullError, RunError, SpecError, UsageError
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute_one
-from twoway.progress import Steps
 from twoway.runs.identity import identity
 from twoway.runs.points import load_point
 from twoway.runs.run import kept_run, run_experiment
-from twoway.sweeps.sweep import Outcome, Work
+from twoway.sweeps.sweep import Work
 from twoway.sweeps.why import ask
-from twoway.sweeps.workers import workers
+from twoway.sweeps.workers import run_each
 
 # Values of each field, the simplest first. At these rates a byte takes whole nanoseconds.
 _LINK = {
@@ -301,11 +300,6 @@ class Hunt(NamedTuple):
 def hunt(asked: Hunt, budget_s: float, seed: int) -> tuple[list[Find], int]:
     """Search for each goal, run the finds, and ask why.
 
-    Args:
-        asked: the control and the places.
-        budget_s: wall time of the search.
-        seed: of the experiments that are drawn.
-
     Returns: the finds, and the number of runs that the search made.
     Raises: UsageError if an experiment cannot name the control.
     """
@@ -321,20 +315,11 @@ def hunt(asked: Hunt, budget_s: float, seed: int) -> tuple[list[Find], int]:
             raise UsageError(f"{asked.control:.80}: not to be hunted: {problem}") from error
     found: dict[str, tuple[Setting, float]] = {}
     runs, task = 0, partial(_search, asked.control, seed, lasts_s)
-    with Steps() as steps, workers(at_once, task) as (executor, run):
-        steps.begin(f"goals, at most {lasts_s:.0f} s for each", len(GOALS))
-        futures = {
-            name: executor.submit(run, Work(name, point, asked.backend, asked.folder))
-            for name in GOALS
-        }
-        for name, future in futures.items():
-            result: Any = future.result()
-            steps.advance()
-            if isinstance(result, Outcome):
-                raise RunError(result.error)
-            best, made = result
-            found |= {name: best} if best else {}
-            runs += made
+    works = [Work(name, point, asked.backend, asked.folder) for name in GOALS]
+    what = f"goals, at most {lasts_s:.0f} s for each"
+    for name, (best, made) in zip(GOALS, run_each(works, task, at_once, what), strict=True):
+        found |= {name: best} if best else {}
+        runs += made
     return [_explained(asked, name, *best) for name, best in found.items()], runs
 
 

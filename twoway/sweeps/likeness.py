@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,27 +90,6 @@ class Transfer:
         sure_mbit = 0 if self.guessed else self.facts["bottleneck"] or 0
         full = self.metrics.get("throughput", 0) > FULL * sure_mbit > 0
         return self.has_pace and not full
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """A capture's transfers beside those of the experiment that resembles it.
-
-    Attributes:
-        experiment: the experiment's file.
-        run: its run.
-        rows: for each transfer and metric: its name, the metric, the capture's value, the run's.
-        assumed: sentences on values that the capture does not show.
-    """
-
-    experiment: str
-    run: str
-    rows: tuple[tuple[str, str, float, float | None], ...]
-    assumed: tuple[str, ...]
-
-    def document(self) -> dict[str, Any]:
-        """Return the comparison as a JSON object."""
-        return asdict(self)
 
 
 def transfers_of(path: Path) -> list[Transfer]:
@@ -286,7 +265,10 @@ def _control(transfer: Transfer) -> str:
 
 
 def compare_with(transfers: Sequence[Transfer], run: Path) -> list[tuple[str, str, float, Any]]:
-    """Measure a run's transfers as the capture's, and put their metrics side by side."""
+    """Measure a run's transfers as the capture's, and put their metrics side by side.
+
+    Returns: for each transfer and metric: its name, the metric, the capture's value, the run's.
+    """
     connections = read_manifest(run).connections
     measured: dict[str, list[Transfer]] = {}
     rows = []

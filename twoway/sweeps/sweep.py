@@ -110,13 +110,6 @@ def run_points(
 ) -> list[Outcome]:
     """Run every point without a finished run.
 
-    Args:
-        points: the points, by the name that `load_point` takes.
-        backend: the kernel and clock to run on.
-        results: folder that holds one folder per point.
-        crew: the workers.
-        on_outcome: called for each point that ends.
-
     Returns: the outcomes, in the order of the points.
     Raises: DiskFullError, because every other point would fail as well.
     """

@@ -151,13 +151,7 @@ class Trace:
 
 
 def trace(folder: Path, point: Point, backend: Backend, between_s: tuple[float, float]) -> Trace:
-    """Run a run's experiment once more, with a probe between two times.
-
-    Args:
-        folder: the run's folder.
-        point: its experiment.
-        backend: the kernel and clock on which it ran.
-        between_s: the interval, s after the traffic's start.
+    """Run a run's experiment once more, with a probe between two times, s after traffic's start.
 
     Raises: UsageError for a run that cannot be repeated, or no interval in it; RunError if the
         captures differ.

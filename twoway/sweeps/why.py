@@ -21,12 +21,11 @@ from twoway.manifest import Manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute_one
 from twoway.messages import suggest
-from twoway.progress import Steps
 from twoway.runs.identity import identity
 from twoway.runs.run import run_experiment
 from twoway.sweeps.events import PAUSE_S, Event, events_of, starts_of, still_dropped
-from twoway.sweeps.sweep import Outcome, Work
-from twoway.sweeps.workers import workers
+from twoway.sweeps.sweep import Work
+from twoway.sweeps.workers import run_each
 
 # Several losses that are worth more than this many times the sum of each one's effect interact.
 _TOGETHER = 2
@@ -154,14 +153,7 @@ def ask(
 ) -> Answer:
     """Run a run's experiment once for each event, without the event, and measure one metric.
 
-    Args:
-        folder: the run's folder.
-        point: its experiment.
-        backend: the kernel and clock on which it ran.
-        metric: the metric; None for the goodput of the first connection.
-        most: the most events to try: bursts first, then the first losses of each.
-        crew: number of runs at the same time.
-        pause_s: the shortest silence of an application that is a pause.
+    At most `most` events are tried: bursts first, then the first losses of each.
 
     Raises: UsageError if the run is not one of this experiment, or has no such metric.
     """
@@ -254,23 +246,13 @@ def run_changed(
         crew: number of runs at the same time.
     """
     point, backend, original, metric = of
+    works = []
+    for change in changes:
+        asked = [Intervention.model_validate(each) for each in change]
+        changed = point.experiment.model_copy(update={"interventions": asked})
+        works.append(Work(point.id, replace(point, experiment=changed), backend, original))
     task = partial(_measured_without, original, metric)
-    with Steps() as steps, workers(crew, task) as (executor, run):
-        steps.begin("runs, each with one change", len(changes))
-        futures = []
-        for change in changes:
-            asked = [Intervention.model_validate(each) for each in change]
-            changed = point.experiment.model_copy(update={"interventions": asked})
-            work = Work(point.id, replace(point, experiment=changed), backend, original)
-            futures.append(executor.submit(run, work))
-        found: list[_Tried] = []
-        for future in futures:
-            tried: Any = future.result()
-            steps.advance()
-            if isinstance(tried, Outcome):
-                raise RunError(tried.error)
-            found.append(tried)
-    return found
+    return list(run_each(works, task, crew, "runs, each with one change"))
 
 
 def _measured_without(original: Path, metric: str, work: Work) -> _Tried:

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -19,7 +19,8 @@ from typing import Any
 from capture_analysis.one_capture.memory import give_back
 from capture_analysis.parallel_analysis import RETRIES, own_modules_only
 
-from twoway.errors import DiskFullError
+from twoway.errors import DiskFullError, RunError
+from twoway.progress import Steps
 from twoway.sweeps.sweep import Crew, Outcome, Work, run_point
 
 # Fork from a server with one thread: a fork of this process may copy a lock that another thread
@@ -75,9 +76,7 @@ class _Workers:
 def workers(count: int, task: Callable[[Any], Any] = run_point) -> Iterator[Crew]:
     """Start worker processes, which end with this one, even if it is killed.
 
-    Args:
-        count: how many.
-        task: what they do with each point; an Outcome comes back for one that is killed.
+    The task's result comes back for each point, and an Outcome for one that is killed.
     """
     _CONTEXT.set_forkserver_preload([__name__])
     with own_modules_only(), ThreadPoolExecutor(count) as threads:
@@ -93,6 +92,23 @@ def workers(count: int, task: Callable[[Any], Any] = run_point) -> Iterator[Crew
             raise
         finally:
             crew.close()
+
+
+def run_each(
+    works: Sequence[Work], task: Callable[[Work], Any], count: int, what: str
+) -> Iterator[Any]:
+    """Have worker processes carry out a task, and show progress.
+
+    Yields: the results, in the order of `works`.
+    Raises: RunError if a process was killed.
+    """
+    with Steps() as steps, workers(count, task) as (threads, run):
+        steps.begin(what, len(works))
+        for found in threads.map(run, works):
+            steps.advance()
+            if isinstance(found, Outcome):
+                raise RunError(found.error)
+            yield found
 
 
 def _process() -> ProcessPoolExecutor:
