@@ -14,7 +14,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 
 from support.queue_columns import passage_of
-from support.synthetic_run import START_NS, Crossing, edit_json, write_run
+from support.synthetic_run import START_NS, Crossing, edit_manifest, write_run
 from twoway.links.dtm import Channel
 from twoway.measure.channel import Slots
 from twoway.measure.queues import Passage
@@ -172,5 +172,5 @@ def channel_run(folder: Path, made: Host) -> Path:
         }
         manifest["clock"].update(stop_ns=START_NS + STOP_NS)
 
-    edit_json(folder / "manifest.json", add_channel)
+    edit_manifest(folder, add_channel)
     return folder

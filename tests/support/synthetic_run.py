@@ -14,7 +14,7 @@ lost segment again. A few single segments follow, one of them after the window.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -255,6 +255,17 @@ def edit_json(path: Path, change: Callable[[Any], object]) -> None:
     document = json.loads(path.read_text(encoding="utf-8"))
     change(document)
     path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def edit_manifest(folder: Path, change: Callable[[Any], object]) -> None:
+    """Change a run's manifest.json in place."""
+    edit_json(folder / "manifest.json", change)
+
+
+def moved(table: Table, kind: str, number: int, **times_us: float) -> Table:
+    """Return a timetable with other times of the first packet of a kind and number."""
+    chosen = next(c for c in table if (c.kind, c.number) == (kind, number))
+    return [replace(c, **times_us) if c is chosen else c for c in table]  # type: ignore[arg-type]
 
 
 def prediction(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import yaml
 from planted_modules import plant_modules, planted_that_ran
 from support.running import ROOT, SMALL, write_experiment
 from support.running import twoway as fresh_twoway
-from support.synthetic_run import edit_json, metrics_of, write_run
+from support.synthetic_run import edit_manifest, metrics_of, write_run
 from support.warm_command import twoway
 
 from twoway import __version__, cli
@@ -420,7 +420,7 @@ def test_parameters_alone_may_differ(tmp_path: Path) -> None:
     page = ("--to", tmp_path / "page.html")
     equal = twoway("compare", *runs, *page)
     assert (equal.returncode, ALONE in equal.stdout) == (0, False)
-    edit_json(runs[1] / "manifest.json", lambda m: m["kernel"].update(release="another"))
+    edit_manifest(runs[1], lambda m: m["kernel"].update(release="another"))
     differing = twoway("compare", *runs, *page)
     assert (differing.returncode, ALONE in differing.stdout) == (0, True)
 

@@ -11,7 +11,7 @@ from capture_analysis.errors import AnalysisError
 from conversation import packets
 from support.column_run import Ends, analysis_of, queue_view
 from support.queue_columns import passage_of, queue_of
-from support.synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_manifest, write_run
 
 from twoway.contract.network import START_NS
 from twoway.links.dtm import Channel
@@ -52,7 +52,7 @@ def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> No
     folder = write_run(tmp_path)
     plain = Analysis(folder).queues["forward"]
     assert all(count is plain.all_packets for count in plain.kernel())
-    edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(leaves_at_start=True))
+    edit_manifest(folder, lambda m: m["queues"][0].update(leaves_at_start=True))
     managed = Analysis(folder).queues["forward"]
     assert not any(count is managed.all_packets for count in managed.kernel())
 
@@ -63,7 +63,7 @@ def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
     assert Analysis(folder).queues["forward"].table is None
     rate = {"schedule": [[0, 8]], "repeat_s": None}
     link = {"directions": {"forward": {"queue_packets": 4, "rate": rate}}}
-    edit_json(folder / "manifest.json", lambda m: m.update(profile=link))
+    edit_manifest(folder, lambda m: m.update(profile=link))
     assert Analysis(folder).queues["forward"].table == Rate.model_validate(rate).table
 
 
@@ -73,7 +73,7 @@ def test_captures_that_lost_packets_are_named(tmp_path: Path) -> None:
     shutil.copy(folder / "pcap/r2-eth0.pcap", folder / "pcap/r1-eth0.pcap")
     with pytest.raises(AnalysisError, match=r"r1-eth1: .* that no capture saw enter$"):
         _ = Analysis(folder).queues
-    edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"r1-eth0": 7}))
+    edit_manifest(folder, lambda m: m["capture_drops"].update({"r1-eth0": 7}))
     with pytest.raises(AnalysisError, match=r"enter; captures lost packets: r1-eth0 7$"):
         _ = Analysis(folder).queues
 
@@ -83,7 +83,7 @@ def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
     assert medium_of(Analysis(folder).run) is None
     shared = {"gap_us": 2, "turn_packets": 3}
-    edit_json(folder / "manifest.json", lambda m: m["profile"].update({"half_duplex": shared}))
+    edit_manifest(folder, lambda m: m["profile"].update({"half_duplex": shared}))
     assert medium_of(Analysis(folder).run) == Medium(2000, 3)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.dtm_host import RATE
 from support.queue_columns import passage_of, queue_of
-from support.synthetic_run import START_NS, edit_json, write_run
+from support.synthetic_run import START_NS, edit_manifest, write_run
 
 from twoway.links.dtm import Channel
 from twoway.measure.analysis import Analysis
@@ -151,8 +151,8 @@ def test_a_drop_at_the_end_of_a_sample_holds_the_next() -> None:
 def _recorded(folder: Path, rows: list[str]) -> Run:
     header = "# slots\ntime_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n"
     (folder / "qdisc/r1-reallocations.csv").write_text(header + "".join(r + "\n" for r in rows))
-    edit_json(
-        folder / "manifest.json",
+    edit_manifest(
+        folder,
         lambda m: (
             m["queues"][0].update(reallocations="qdisc/r1-reallocations.csv"),
             m.update(profile={"directions": {"forward": {"queue_packets": 1000, "dtm": CHANNEL}}}),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.synthetic_run import START_NS, edit_json, write_run
+from support.synthetic_run import START_NS, edit_manifest, write_run
 
 from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
@@ -70,7 +70,7 @@ def test_another_clock_changes_nothing(tmp_path: Path, node: str) -> None:
     on_the_other_clock(folder, node)
     off = compute(Analysis(folder))
     assert off.metrics != right.metrics
-    edit_json(folder / "manifest.json", lambda m: m.update(clocks={node: told()}))
+    edit_manifest(folder, lambda m: m.update(clocks={node: told()}))
     assert compute(Analysis(folder)) == right
 
 
@@ -87,18 +87,18 @@ def test_stamps_come_back_exactly() -> None:
 def test_what_is_not_known_of_clocks_is_said(tmp_path: Path) -> None:
     """The two least certain clocks give a row of fidelity and widen the bounds of times."""
     folder = write_run(tmp_path)
-    edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
+    edit_manifest(folder, lambda m: m.update(clock_source="host"))
     alone = ClockError(Analysis(folder)).round_trip_ns
     clocks = {node: told(10_000 * n) for n, node in enumerate(("h1", "r1", "h2"))}
     for node in clocks:
         on_the_other_clock(folder, node)
-    edit_json(folder / "manifest.json", lambda m: m.update(clocks=clocks))
+    edit_manifest(folder, lambda m: m.update(clocks=clocks))
     analysis = Analysis(folder)
     assert ClockError(analysis).round_trip_ns == alone + 4 * (10_000 + 20_000)
     rows = {row.check: row for row in compute(analysis).fidelity}
     row = rows["bound of the difference between two machines' clocks, ns"]
     assert (row.value, row.verdict) == (30_000, Verdict.PASS)
-    edit_json(folder / "manifest.json", lambda m: m.update(clocks={"h1": told(), "r1": told()}))
+    edit_manifest(folder, lambda m: m.update(clocks={"h1": told(), "r1": told()}))
     assert json.loads((folder / "manifest.json").read_text())["clocks"]
     assert "bound of the difference between two machines' clocks, ns" not in str(
         compute(Analysis(folder))

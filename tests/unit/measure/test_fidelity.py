@@ -17,12 +17,14 @@ from support.synthetic_run import (
     START_NS,
     Table,
     edit_json,
+    edit_manifest,
+    moved,
     write_run,
 )
 
 from twoway.contract.judge import Verdict
 from twoway.contract.network import netstat_file
-from twoway.manifest import MANIFEST, read_manifest
+from twoway.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 
@@ -36,10 +38,13 @@ def failing(folder: Path) -> dict[str, float]:
     return {row.check: row.value or 0 for row in checks if row.verdict is not Verdict.PASS}
 
 
-def replaced(table: Table, number: int, **changes: float) -> Table:
-    """Return a timetable with one row changed."""
-    row = dataclasses.replace(table[number], **changes)  # type: ignore[arg-type] # only times
-    return [*table[:number], row, *table[number + 1 :]]
+DEPARTURES = "forward: worst departure error, ns"
+QUEUE = "forward: captures' queue against 4 kernel samples, packets"
+
+
+def left_at(left_us: float, number: int = 11, **times_us: float) -> Table:
+    """Return the forward timetable with another departure of a single segment."""
+    return moved(FORWARD, "data", number, left_us=left_us, **times_us)
 
 
 def test_honest_run(tmp_path: Path) -> None:
@@ -131,8 +136,8 @@ def test_limits_that_the_experiment_asks_for(
     folder = write_run(tmp_path)
     limits = {"rwnd_limited_us": 1000, "sndbuf_limited_us": 1000}
     edit_json(folder / "traffic/first-source.json", lambda said: said.update(limits))
-    edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(stack))
-    edit_json(folder / "manifest.json", lambda m: m["connections"][0].update(connection))
+    edit_manifest(folder, lambda m: m["experiment"]["stack"].update(stack))
+    edit_manifest(folder, lambda m: m["connections"][0].update(connection))
     assert failing(folder) == expected
 
 
@@ -142,7 +147,7 @@ def test_kernel_counts_otherwise(tmp_path: Path, count: int, off: int) -> None:
     folder = write_run(tmp_path)
     path = folder / "sockets/queues.csv"
     path.write_text(path.read_text().replace("r1-eth1,4\n", f"r1-eth1,{count}\n"))
-    assert failing(folder) == {"forward: captures' queue against 4 kernel samples, packets": off}
+    assert failing(folder) == {QUEUE: off}
 
 
 def sampled(folder: Path, time_us: float, read_us: float, count: int) -> Path:
@@ -173,8 +178,7 @@ def test_kernel_counts_between_its_stamps(
 ) -> None:
     """The kernel's count must be the queue's length at some ns between the sample's two stamps."""
     folder = sampled(write_run(tmp_path), time_us, read_us, count)
-    check = "forward: captures' queue against 4 kernel samples, packets"
-    assert (check not in failing(folder)) is holds
+    assert (QUEUE not in failing(folder)) is holds
 
 
 def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
@@ -184,7 +188,7 @@ def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
         for c in FORWARD
     ]
     folder = write_run(tmp_path, forward=begun)
-    edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(leaves_at_start=True))
+    edit_manifest(folder, lambda m: m["queues"][0].update(leaves_at_start=True))
     path = folder / "sockets/queues.csv"
     path.write_text(
         path.read_text().replace("r1-eth1,4\n", "r1-eth1,3\n").replace("r1-eth1,2\n", "r1-eth1,1\n")
@@ -201,28 +205,29 @@ def test_no_kernel_samples(tmp_path: Path) -> None:
     assert failing(folder) == {"reverse: captures' queue against 0 kernel samples, packets": 0}
 
 
-def test_late_departure(tmp_path: Path) -> None:
-    """A single segment that leaves a microsecond late is an error of 1000 ns."""
-    late = FORWARD.index(next(c for c in FORWARD if c.number == 11))
-    folder = write_run(tmp_path, forward=replaced(FORWARD, late, left_us=27_501))
-    assert failing(folder) == {"forward: worst departure error, ns": 1000}
+@pytest.mark.parametrize(
+    ("left_us", "error_ns"),
+    [(27_501, 1000), (27_500.001, 0), (27_499.999, 0), (27_500.002, 2), (27_499.998, 2)],
+)
+def test_departures_to_the_nanosecond(tmp_path: Path, left_us: float, error_ns: int) -> None:
+    """Transmission times are cut to whole ns, so a departure may be off by 1 ns, but not by 2."""
+    folder = write_run(tmp_path, forward=left_at(left_us))
+    assert failing(folder) == ({DEPARTURES: error_ns} if error_ns else {})
 
 
 @pytest.mark.parametrize(("left_us", "holds"), [(27_499, True), (27_498, False), (27_501, False)])
 def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
     """With 1000 ns of credit a segment may leave 1000 ns early, but no later."""
-    number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
-    folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
-    edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(credit_ns=1000))
-    assert ("forward: worst departure error, ns" not in failing(folder)) is holds
+    folder = write_run(tmp_path, forward=left_at(left_us))
+    edit_manifest(folder, lambda m: m["queues"][0].update(credit_ns=1000))
+    assert (DEPARTURES not in failing(folder)) is holds
     rows = {row.check: row.bound for row in fidelity(Analysis(folder))}
-    assert rows["forward: worst departure error, ns"] == "at most 1, or 1001 too early"
+    assert rows[DEPARTURES] == "at most 1, or 1001 too early"
 
 
 def test_acks_too_close(tmp_path: Path) -> None:
     """ACKs that arrive closer together than the link can carry them fail two checks."""
-    number = REVERSE.index(next(c for c in REVERSE if c.number == 4 and c.kind == "ack"))
-    folder = write_run(tmp_path, reverse=replaced(REVERSE, number, left_us=13_990))
+    folder = write_run(tmp_path, reverse=moved(REVERSE, "ack", 4, left_us=13_990))
     assert failing(folder) == {
         "reverse: worst departure error, ns": 10_000,
         "first: largest compression factor": 12.5,
@@ -238,7 +243,7 @@ def test_missing_acks(tmp_path: Path) -> None:
     (folder / "stack").mkdir(exist_ok=True)
     counters = folder / netstat_file(to)
     counters.write_text("TcpExt: TCPBacklogCoalesce\nTcpExt: 1\n")
-    edit_json(folder / MANIFEST, lambda found: found["files"].append(netstat_file(to)))
+    edit_manifest(folder, lambda found: found["files"].append(netstat_file(to)))
     assert failing(folder) == {}
     rows = {(row.check, row.value, row.bound) for row in fidelity(Analysis(folder))}
     assert (f"{to}: acks less data segments", -2, "-2..1") in rows
@@ -254,7 +259,7 @@ def test_delayed_acks_need_not_match(tmp_path: Path) -> None:
     """With delayed ACKs the number of ACKs is not checked."""
     rows = [c for c in REVERSE if c.entered_us not in (16_450, 16_950)]
     folder = write_run(tmp_path, reverse=rows)
-    edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(acks="delayed"))
+    edit_manifest(folder, lambda m: m["experiment"]["stack"].update(acks="delayed"))
     assert failing(folder) == {}
 
 
@@ -273,42 +278,22 @@ def test_hole_is_not_received(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left_us", "holds"),
-    [(27_500.001, True), (27_499.999, True), (27_500.002, False), (27_499.998, False)],
-)
-def test_departures_to_the_nanosecond(tmp_path: Path, left_us: float, holds: bool) -> None:
-    """Transmission times are cut to whole ns, so a departure may be off by 1 ns, but not by 2."""
-    number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
-    folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
-    assert ("forward: worst departure error, ns" not in failing(folder)) is holds
-
-
-def test_departures_after_the_traffic_do_not_count(tmp_path: Path) -> None:
-    """Departures after the end of traffic are not checked, because resets are alike."""
-    number = FORWARD.index(next(c for c in FORWARD if c.number == 12))
-    folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=32_000))
-    assert failing(folder) == {}
-
-
-@pytest.mark.parametrize(
-    ("left_us", "expected"),
-    [(30_000, {}), (29_999.999, {"forward: worst departure error, ns": 99_999})],
+    ("left_us", "error_ns"), [(32_000, None), (30_000, None), (29_999.999, 99_999)]
 )
 def test_departures_at_the_end_of_traffic(
-    tmp_path: Path, left_us: float, expected: dict[str, float]
+    tmp_path: Path, left_us: float, error_ns: int | None
 ) -> None:
-    """A departure at the end of traffic does not count, and one a nanosecond before does."""
-    number = FORWARD.index(next(c for c in FORWARD if c.number == 12))
-    late = replaced(FORWARD, number, entered_us=29_400, left_us=left_us)
+    """A departure at the end of traffic or later does not count, one a nanosecond before does."""
+    late = left_at(left_us, 12, entered_us=29_400)
     found = failing(write_run(tmp_path, forward=late))
-    assert found == expected
+    assert found == ({} if error_ns is None else {DEPARTURES: error_ns})
 
 
 def test_frames_of_one_capture(tmp_path: Path) -> None:
     """The check counts the largest frame of all captures, though some have ACKs only."""
     acks = [c for c in REVERSE if c.connection == "first"]
     folder = write_run(tmp_path, reverse=acks)
-    edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(mtu_bytes=489))
+    edit_manifest(folder, lambda m: m["experiment"]["stack"].update(mtu_bytes=489))
     assert failing(folder)["largest captured frame, bytes"] == 504
 
 
@@ -316,8 +301,8 @@ def test_frames_of_one_capture(tmp_path: Path) -> None:
 def test_frames_of_the_largest_size(tmp_path: Path, more: int) -> None:
     """A frame may be as large as the MTU and its Ethernet header, and no byte larger."""
     folder = write_run(tmp_path)
-    edit_json(
-        folder / "manifest.json",
+    edit_manifest(
+        folder,
         lambda m: m["experiment"]["stack"].update(mtu_bytes=PAYLOAD_BYTES + 40 + more),
     )
     assert ("largest captured frame, bytes" in failing(folder)) == (more < 0)
@@ -329,8 +314,8 @@ def without_losses(folder: Path, window: int | None, *, paced: bool = False) -> 
     folder = write_run(
         folder, forward=forward, reverse=[c for c in REVERSE if c.left_us is not None]
     )
-    edit_json(
-        folder / "manifest.json",
+    edit_manifest(
+        folder,
         lambda m: m["connections"][0].update(window_packets=window, paced=paced),
     )
     return folder
@@ -352,7 +337,7 @@ def test_windows_that_are_not_checked(tmp_path: Path) -> None:
         without_losses(tmp_path / "paced", 4, paced=True),
         write_run(tmp_path / "lost"),
     ]
-    edit_json(folders[2] / "manifest.json", lambda m: m["connections"][0].update(window_packets=4))
+    edit_manifest(folders[2], lambda m: m["connections"][0].update(window_packets=4))
     for folder in folders:
         assert not any("in flight" in row.check for row in fidelity(Analysis(folder)))
 
@@ -379,89 +364,80 @@ def tampered(folder: Path, name: str, change: Callable[[str], str]) -> dict[str,
     return {check: value for check, value in found.items() if before.get(check) != value}
 
 
+def last_event(change: Callable[[list[str]], list[str]]) -> Callable[[str], str]:
+    """Change the cells of the last recorded event; without cells it is left out."""
+
+    def changed(text: str) -> str:
+        *head, last = text.splitlines()
+        cells = change(last.split(","))
+        return "\n".join([*head, *([",".join(cells)] if cells else []), ""])
+
+    return changed
+
+
+def of_manifest(change: Callable[[Any], object]) -> Callable[[str], str]:
+    """Change a manifest's text."""
+
+    def changed(text: str) -> str:
+        document = json.loads(text)
+        change(document)
+        return json.dumps(document)
+
+    return changed
+
+
 def test_honest_channel(channel: Path) -> None:
     """Departures and reallocations of a channel that follows the paper hold exactly."""
     rows = {row.check: row for row in fidelity(Analysis(channel))}
-    assert rows[REALLOCATIONS].value == 0
-    assert rows[REALLOCATIONS].bound == "0 differ"
-    assert rows[REALLOCATIONS].verdict is Verdict.PASS
-    assert rows["forward: worst departure error, ns"].verdict is Verdict.PASS
+    row = rows[REALLOCATIONS]
+    assert (row.value, row.bound, row.verdict) == (0, "0 differ", Verdict.PASS)
+    assert rows[DEPARTURES].verdict is Verdict.PASS
 
 
-OPTIONS = [
-    {"shift_up": 2},
-    {"shift_down": 2},
-    {"rounding": "up"},
-    {"margin_slots": 1.25},
-    {"corridor_slots": 3},
-    {"estimate_mbit": 3},
-]
-
-
-@pytest.mark.parametrize("changed", OPTIONS)
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"rate": {name: 2}} for name in ("shift_up", "shift_down")),
+        {"rate": {"rounding": "up"}},
+        {"rate": {"margin_slots": 1.25}},
+        *({"rate": {name: 3}} for name in ("corridor_slots", "estimate_mbit")),
+        *({"change_s": 0.2}, {"signalling_ms": 10}, {"max_slots": 9}),
+    ],
+)
 def test_kernel_with_another_algorithm(channel: Path, changed: dict[str, Any]) -> None:
     """Decisions that follow another profile fail the check of decisions, and only that one."""
 
-    def change(text: str) -> str:
-        manifest = json.loads(text)
-        manifest["profile"]["directions"]["forward"]["dtm"]["rate"].update(changed)
-        return json.dumps(manifest)
+    def other(manifest: Any) -> None:
+        dtm = manifest["profile"]["directions"]["forward"]["dtm"]
+        dtm.update({**changed, "rate": {**dtm["rate"], **changed.get("rate", {})}})
 
-    assert set(tampered(channel, "manifest.json", change)) == {REALLOCATIONS}
-
-
-@pytest.mark.parametrize("changed", [{"change_s": 0.2}, {"signalling_ms": 10}, {"max_slots": 9}])
-def test_kernel_with_another_channel(channel: Path, changed: dict[str, Any]) -> None:
-    """Decisions that are too early, simultaneous or for too many slots fail as well."""
-
-    def change(text: str) -> str:
-        manifest = json.loads(text)
-        manifest["profile"]["directions"]["forward"]["dtm"].update(changed)
-        return json.dumps(manifest)
-
-    assert set(tampered(channel, "manifest.json", change)) == {REALLOCATIONS}
+    assert set(tampered(channel, "manifest.json", of_manifest(other))) == {REALLOCATIONS}
 
 
 def test_reallocation_a_nanosecond_late(channel: Path) -> None:
     """In virtual time a decision 1 ns late counts twice: an unwanted one and a missing one."""
-
-    def change(text: str) -> str:
-        *head, last = text.splitlines()
-        at, rest = last.split(",", 1)
-        return "\n".join([*head, f"{int(at) + 1},{rest}", ""])
-
-    assert tampered(channel, EVENTS, change)[REALLOCATIONS] == 2
+    late = last_event(lambda cells: [str(int(cells[0]) + 1), *cells[1:]])
+    assert tampered(channel, EVENTS, late)[REALLOCATIONS] == 2
 
 
 def test_reallocation_that_was_not_reported(channel: Path) -> None:
     """A decision that is missing fails the check."""
-    found = tampered(channel, EVENTS, lambda text: "\n".join([*text.splitlines()[:-1], ""]))
+    found = tampered(channel, EVENTS, last_event(lambda _: []))
     assert found[REALLOCATIONS.replace("7", "6")] == 1
 
 
 def test_reallocation_at_the_end_of_traffic(channel: Path) -> None:
     """A decision at the end of traffic is neither demanded nor counted."""
     last_ns = int((channel / EVENTS).read_text(encoding="utf-8").splitlines()[-1].split(",")[0])
-
-    def change(text: str) -> str:
-        manifest = json.loads(text)
-        manifest["clock"]["stop_ns"] = last_ns
-        return json.dumps(manifest)
-
-    found = tampered(channel, "manifest.json", change)
+    earlier = of_manifest(lambda m: m["clock"].update(stop_ns=last_ns))
+    found = tampered(channel, "manifest.json", earlier)
     assert not any("reallocations" in check for check in found)
 
 
 def test_departures_against_other_slots(channel: Path) -> None:
     """Departures fail if the kernel reports other slots than it used."""
-
-    def change(text: str) -> str:
-        *head, last = text.splitlines()
-        cells = last.split(",")
-        cells[5] = str(int(cells[5]) + 1)
-        return "\n".join([*head, ",".join(cells), ""])
-
-    assert "forward: worst departure error, ns" in tampered(channel, EVENTS, change)
+    other = last_event(lambda cells: [*cells[:5], str(int(cells[5]) + 1), *cells[6:]])
+    assert DEPARTURES in tampered(channel, EVENTS, other)
 
 
 def test_garbled_kernel_counters(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from support.synthetic_run import (
     REVERSE,
     START_NS,
     Crossing,
+    Table,
     edit_json,
+    edit_manifest,
+    moved,
     write_run,
 )
 
@@ -31,15 +35,30 @@ from twoway.measure.registry import all_estimators, host_errors
 def real_time(tmp_path: Path, **tables: Any) -> Path:
     """Make the run by hand as on a machine with a real clock."""
     folder = write_run(tmp_path, **tables)
-    edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
+    edit_manifest(folder, lambda m: m.update(clock_source="host"))
     return folder
 
 
-def late_by(us: int) -> list[Any]:
+def late_by(us: int) -> Table:
     """Return the forward packets with the last single segment late."""
-    number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
-    late = dataclasses.replace(FORWARD[number], left_us=(FORWARD[number].left_us or 0) + us)
-    return [*FORWARD[:number], late, *FORWARD[number + 1 :]]
+    return moved(FORWARD, "data", 11, left_us=27_500 + us)
+
+
+def delay_hosts(folder: Path, late_ns: int, queue: int = 0) -> None:
+    """Let the packets of a queue reach their hosts late."""
+    delay_ns = DELAY_US * 1000 - late_ns
+    edit_manifest(folder, lambda m: m["queues"][queue].update(delay_ns=delay_ns))
+
+
+def row_of(folder: Path, check: str) -> FidelityRow:
+    """Return the one check whose name has these words."""
+    (row,) = (row for row in fidelity(Analysis(folder)) if check in row.check)
+    return row
+
+
+DEPARTURES, KERNEL_QUEUE = "forward: departures", "forward: captures' queue"
+REALLOCATIONS = "reallocations against figure 1 fed with the captures"
+LARGEST_FACTOR = "first: largest compression factor"
 
 
 def test_measured_errors_are_rows(tmp_path: Path) -> None:
@@ -61,11 +80,6 @@ def read_for(folder: Path, ns: int) -> None:
     path.write_text("\n".join([head, columns, *rows, ""]))
 
 
-def departures(folder: Path) -> FidelityRow:
-    """Return the check of departures on the forward link."""
-    return next(row for row in fidelity(Analysis(folder)) if row.check.startswith("forward: dep"))
-
-
 @pytest.mark.parametrize(("read_ns", "verdict"), [(1000, Verdict.PASS), (999, Verdict.FAIL)])
 def test_departures_are_held_against_the_timers(
     tmp_path: Path, read_ns: int, verdict: Verdict
@@ -73,7 +87,7 @@ def test_departures_are_held_against_the_timers(
     """A departure may be as late as the measured timers, and the row gives that reason."""
     folder = real_time(tmp_path, forward=late_by(1))
     read_for(folder, read_ns)
-    row = departures(folder)
+    row = row_of(folder, DEPARTURES)
     assert row.value == departure_error_ns(Analysis(folder).queues["forward"]) == 1000
     assert row.bound == f"real time: at most {read_ns}, as timers are late"
     assert row.verdict is verdict
@@ -94,7 +108,7 @@ def test_timers_do_not_set_the_bound_alone(
     """However late timers are, departures off by more than half a segment, 250 us, fail."""
     folder = real_time(tmp_path, forward=late_by(late_us))
     read_for(folder, read_ns)
-    row = departures(folder)
+    row = row_of(folder, DEPARTURES)
     assert row.verdict is verdict
     said = f"; {row.value} is more than 250000, half of a segment's transmission time"
     assert row.bound.endswith(said) == (late_us > 250)
@@ -107,15 +121,9 @@ def test_timers_must_resolve_a_segment(tmp_path: Path, read_ns: int, verdict: Ve
     """If timers are as late as a segment's transmission, the verdict is left open."""
     folder = real_time(tmp_path)
     read_for(folder, read_ns)
-    (row,) = (r for r in fidelity(Analysis(folder)) if r.check.startswith("timers and samples"))
+    row = row_of(folder, "timers and samples")
     assert (row.value, row.verdict) == (read_ns, verdict)
     assert row.bound.endswith(", so it is not resolved") == (verdict is Verdict.CANNOT_TELL)
-
-
-def kernel_queue(folder: Path) -> FidelityRow:
-    """Return the check of the forward queue from captures against the kernel's count."""
-    rows = fidelity(Analysis(folder))
-    return next(row for row in rows if row.check.startswith("forward: captures' queue"))
 
 
 @pytest.mark.parametrize(("times", "off"), [(1, 1), (100, 0)])
@@ -126,9 +134,12 @@ def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
     head, columns, *rows = path.read_text().splitlines(keepends=True)
     wrong = [row.replace("r1-eth1,4\n", "r1-eth1,3\n") for row in rows]
     path.write_text("".join([head, columns, *rows * (times - 1), *wrong]))
-    row = kernel_queue(folder)
+    row = row_of(folder, KERNEL_QUEUE)
     assert (row.value, row.verdict) == (off, Verdict.FAIL if off else Verdict.PASS)
     assert row.bound == "real time: 0 in 99 %, within 0 ns"
+
+
+TOO_MUCH = "is more than 250000, half of a segment's transmission time"
 
 
 @pytest.mark.parametrize(
@@ -138,18 +149,8 @@ def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
         (24_749, 1, Verdict.FAIL, "within 49498 ns"),
         (24_750, 1, Verdict.PASS, "within 49500 ns"),
         (125_000, 1, Verdict.PASS, "within 250000 ns"),
-        (
-            125_001,
-            1,
-            Verdict.CANNOT_TELL,
-            "within 250002 ns; 250002 is more than 250000, half of a segment's transmission time",
-        ),
-        (
-            250_000,
-            9,
-            Verdict.FAIL,
-            "within 500000 ns; 500000 is more than 250000, half of a segment's transmission time",
-        ),
+        (125_001, 1, Verdict.CANNOT_TELL, f"within 250002 ns; 250002 {TOO_MUCH}"),
+        (250_000, 9, Verdict.FAIL, f"within 500000 ns; 500000 {TOO_MUCH}"),
     ],
 )
 def test_kernel_counts_while_the_machine_works(
@@ -163,11 +164,8 @@ def test_kernel_counts_while_the_machine_works(
     folder = real_time(tmp_path)
     path = folder / "sockets/queues.csv"
     path.write_text(path.read_text().replace("r1-eth1,2\n", f"r1-eth1,{count}\n"))
-    edit_json(
-        folder / "manifest.json",
-        lambda m: m["queues"][0].update(delay_ns=DELAY_US * 1000 - late_ns),
-    )
-    row = kernel_queue(folder)
+    delay_hosts(folder, late_ns)
+    row = row_of(folder, KERNEL_QUEUE)
     assert (row.verdict, row.bound) == (verdict, f"real time: 0 in 99 %, {words}")
 
 
@@ -178,11 +176,8 @@ def test_kernel_counts_what_was(tmp_path: Path, late_ns: int, verdict: Verdict) 
     path = folder / "sockets/queues.csv"
     old, new = (f"{START_NS + at_us * 1000}," for at_us in (11_450, 11_550))
     path.write_text(path.read_text().replace(old, new))
-    edit_json(
-        folder / "manifest.json",
-        lambda m: m["queues"][0].update(delay_ns=DELAY_US * 1000 - late_ns),
-    )
-    assert kernel_queue(folder).verdict is verdict
+    delay_hosts(folder, late_ns)
+    assert row_of(folder, KERNEL_QUEUE).verdict is verdict
 
 
 def test_queue_of_acks_is_held_against_segments(tmp_path: Path) -> None:
@@ -192,24 +187,10 @@ def test_queue_of_acks_is_held_against_segments(tmp_path: Path) -> None:
     folder = real_time(tmp_path, reverse=alone)
     path = folder / "sockets/queues.csv"
     path.write_text("".join(line for line in path.open() if not re.search("r2-eth1,[45]", line)))
-    edit_json(
-        folder / "manifest.json",
-        lambda m: (
-            m["queues"][1].update(delay_ns=DELAY_US * 1000 - 100_000),
-            m["connections"].pop(),
-        ),
-    )
-    rows = fidelity(Analysis(folder))
-    (row,) = (r for r in rows if r.check.startswith("reverse: captures' queue"))
+    delay_hosts(folder, 100_000, queue=1)
+    edit_manifest(folder, lambda m: m["connections"].pop())
+    row = row_of(folder, "reverse: captures' queue")
     assert (row.bound, row.verdict) == ("real time: 0 in 99 %, within 200000 ns", Verdict.PASS)
-
-
-REALLOCATIONS = "reallocations against figure 1 fed with the captures"
-
-
-def reallocations(folder: Path) -> FidelityRow:
-    """Return the check of a channel's decisions."""
-    return next(row for row in fidelity(Analysis(folder)) if row.check.endswith(REALLOCATIONS))
 
 
 @pytest.fixture(scope="module")
@@ -219,13 +200,13 @@ def channel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     late = np.random.default_rng(1).integers(0, 200_000, len(came)).tolist()
     made = host(came, late, start_ns=START_NS)
     folder = channel_run(tmp_path_factory.mktemp("channel"), made)
-    edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
+    edit_manifest(folder, lambda m: m.update(clock_source="host"))
     return folder
 
 
 def test_decisions_on_a_clock_that_goes_on(channel: Path) -> None:
     """Decisions that are possible pass on a real clock, though virtual time would refuse them."""
-    row = reallocations(channel)
+    row = row_of(channel, REALLOCATIONS)
     assert (row.value, row.verdict) == (0, Verdict.PASS)
     assert row.bound.startswith("real time: 0 impossible or missing, estimates known to ")
 
@@ -241,7 +222,7 @@ def test_other_decisions_fail(channel: Path, changed: dict[str, Any]) -> None:
         edit_json(
             path, lambda m: m["profile"]["directions"]["forward"]["dtm"]["rate"].update(changed)
         )
-        row = reallocations(channel)
+        row = row_of(channel, REALLOCATIONS)
     finally:
         path.write_text(honest, encoding="utf-8")
     assert (row.value or 0) > 0
@@ -253,31 +234,31 @@ def test_decisions_of_a_very_late_host(tmp_path: Path) -> None:
     came = arrivals()
     late = [60_000_000 * (n == 1) for n in range(len(came))]
     folder = channel_run(tmp_path, host(came, late, start_ns=START_NS, max_slots=4))
-    edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
-    row = reallocations(folder)
+    edit_manifest(folder, lambda m: m.update(clock_source="host"))
+    row = row_of(folder, REALLOCATIONS)
     assert (row.value, row.verdict, row.needed) == (0, Verdict.CANNOT_TELL, True)
     assert row.bound.endswith(" is more than 512000, a slot")
     rows = (folder / EVENTS).read_text(encoding="utf-8").splitlines()
     (folder / EVENTS).write_text("\n".join([*rows[:3], ""]), encoding="utf-8")
-    assert reallocations(folder).verdict is Verdict.FAIL
+    assert row_of(folder, REALLOCATIONS).verdict is Verdict.FAIL
 
 
-def largest_factor(folder: Path) -> tuple[float, str]:
-    """Return the largest compression factor of the first connection, and its bound."""
-    rows = fidelity(Analysis(folder))
-    (row,) = (r for r in rows if r.check == "first: largest compression factor")
-    assert row.verdict is Verdict.PASS
-    return row.value or 0, row.bound
+ACKS = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
+
+
+def delayed_acks(folder: Path, late: Sequence[Crossing], us: int) -> Path:
+    """Make a run on a real clock, some of whose ACKs are late on the way."""
+    acks = [dataclasses.replace(c, delayed_us=us * (c in late)) for c in REVERSE]
+    return real_time(folder, reverse=acks)
 
 
 def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
     """The bound of ACK compression allows for the difference of the ACKs' delays on the path."""
-    assert largest_factor(real_time(tmp_path / "a")) == (10, "real time: at most 10.50")
-    acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
-    followed = next(ack for left_us, ack in acks.items() if left_us and left_us + 50 in acks)
-    delayed = [dataclasses.replace(c, delayed_us=25 * (c is followed)) for c in REVERSE]
-    late = real_time(tmp_path / "b", reverse=delayed)
-    assert largest_factor(late) == (20, "real time: at most 21.00")
+    followed = next(ack for left_us, ack in ACKS.items() if left_us and left_us + 50 in ACKS)
+    for us, value, bound in ((0, 10, "10.50"), (25, 20, "21.00")):
+        row = row_of(delayed_acks(tmp_path / str(us), [followed], us), LARGEST_FACTOR)
+        found = (row.value, row.bound, row.verdict)
+        assert found == (value, f"real time: at most {bound}", Verdict.PASS)
 
 
 @pytest.mark.parametrize(
@@ -291,41 +272,22 @@ def test_acks_that_may_come_at_once(
     tmp_path: Path, delayed_us: int, verdict: Verdict, bound: str
 ) -> None:
     """If ACKs may be off by an ACK's whole transmission time, compression has no bound."""
-    acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
-    alone = next(ack for left_us, ack in acks.items() if left_us and left_us > 20_000)
-    delayed = [dataclasses.replace(c, delayed_us=delayed_us * (c is alone)) for c in REVERSE]
-    rows = fidelity(Analysis(real_time(tmp_path, reverse=delayed)))
-    (row,) = (r for r in rows if r.check == "first: largest compression factor")
+    alone = next(ack for left_us, ack in ACKS.items() if left_us and left_us > 20_000)
+    row = row_of(delayed_acks(tmp_path, [alone], delayed_us), LARGEST_FACTOR)
     assert (row.value, row.verdict, row.bound) == (10, verdict, f"real time: {bound}")
 
 
 def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
     """An ACK that leaves after 5 us instead of 50, without waiting, fails its check."""
-    moved: dict[float, tuple[int, int]] = {
-        12_000: (13_500, 13_950),
-        12_500: (13_960, 13_965),
-        13_000: (13_990, 14_050),
-    }
-
-    def tampered(crossing: Crossing) -> Crossing:
-        entered_us, left_us = moved.get(crossing.entered_us, (0, 0))
-        if crossing.connection == "second" or not entered_us:
-            return crossing
-        return dataclasses.replace(crossing, entered_us=entered_us, left_us=left_us)
-
-    folder = real_time(tmp_path, reverse=[tampered(c) for c in REVERSE])
-    rows = fidelity(Analysis(folder))
-    (row,) = (r for r in rows if r.check == "first: largest compression factor")
+    times_us = {12_000: (13_500, 13_950), 12_500: (13_960, 13_965), 13_000: (13_990, 14_050)}
+    reverse = [
+        dataclasses.replace(c, **dict(zip(("entered_us", "left_us"), times, strict=True)))
+        if c.connection == "first" and (times := times_us.get(int(c.entered_us)))
+        else c
+        for c in REVERSE
+    ]
+    row = row_of(real_time(tmp_path, reverse=reverse), LARGEST_FACTOR)
     assert (row.value, row.verdict) == (30.67, Verdict.FAIL)
-
-
-@pytest.mark.parametrize(
-    ("unit", "metric", "needed"),
-    [("s", "busy_period_cycle.forward", 0), ("packets", "queue_peak.forward", 1)],
-)
-def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
-    """A machine that adds no delay has no error of times, and one packet of error in queues."""
-    assert ClockError(Analysis(real_time(tmp_path))).bound_error(metric, 10, unit) == needed
 
 
 def errors(folder: Path) -> dict[str, float | None]:
@@ -336,12 +298,8 @@ def errors(folder: Path) -> dict[str, float | None]:
 def slow_machine(tmp_path: Path) -> Path:
     """Make a run whose packets reach their hosts 0.5 ms, one transmission, late."""
     folder = real_time(tmp_path)
-
-    def shorten(manifest: dict[str, Any]) -> None:
-        for queue in manifest["queues"]:
-            queue["delay_ns"] = DELAY_US * 1000 - 500_000
-
-    edit_json(folder / "manifest.json", shorten)
+    for queue in (0, 1):
+        delay_hosts(folder, 500_000, queue)
     return folder
 
 
@@ -369,7 +327,7 @@ def test_errors_of_a_slow_machine(tmp_path: Path) -> None:
 def test_virtual_time_has_no_errors(tmp_path: Path) -> None:
     """In virtual time no metric has an error, even if packets are late."""
     folder = slow_machine(tmp_path)
-    edit_json(folder / "manifest.json", lambda m: m.update(clock_source="virtual"))
+    edit_manifest(folder, lambda m: m.update(clock_source="virtual"))
     assert set(errors(folder).values()) == {0}
 
 
@@ -386,7 +344,7 @@ def test_a_metrics_name_decides_no_error(tmp_path: Path) -> None:
     """A metric that is not declared a level or a mean has the error of its unit, for any name."""
     folder = real_time(tmp_path)
     start_ns = START_NS + 1_000_000
-    edit_json(folder / "manifest.json", lambda m: m["connections"][0].update(start_ns=start_ns))
+    edit_manifest(folder, lambda m: m["connections"][0].update(start_ns=start_ns))
     error = ClockError(Analysis(folder))
     for name in ("queue_peak_x", "plateau_x", "ack_bunch_x", "x_mean", "x"):
         assert error.bound_error(f"{name}.forward", 4, "packets") == 1
@@ -405,8 +363,8 @@ def test_late_start_moves_queues(tmp_path: Path) -> None:
     """A start that is 1 ms late, two transmissions, gives a peak an error of two packets."""
     folder = real_time(tmp_path)
     assert queue_errors(folder) == (0, 1, 1)
-    edit_json(
-        folder / "manifest.json",
+    edit_manifest(
+        folder,
         lambda m: m["connections"][0].update(start_ns=START_NS + 1_000_000),
     )
     assert queue_errors(folder) == (1_000_000, 2, 1)
@@ -417,10 +375,7 @@ def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
 
     Every other ACK of the first connection is 20 us late, a deviation of 10 us.
     """
-    acks = [c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")]
-    late = acks[::2]
-    reverse = [dataclasses.replace(c, delayed_us=20 * (c in late)) for c in REVERSE]
-    folder = real_time(tmp_path, reverse=reverse)
+    folder = delayed_acks(tmp_path, [*ACKS.values()][::2], 20)
     moved_ns, _, _ = queue_errors(folder)
     # 30 ms have 11.8 round trips of 2.55 ms.
     assert moved_ns == pytest.approx(2.81 * np.sqrt(2 * 30 / 2.55) * 10_000, rel=0.05)
@@ -429,7 +384,7 @@ def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
 def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
     """A single connection has no phase that could shift."""
     folder = real_time(tmp_path)
-    edit_json(folder / "manifest.json", lambda m: m["connections"].pop())
+    edit_manifest(folder, lambda m: m["connections"].pop())
     assert queue_errors(folder)[0] == 0
 
 
@@ -448,7 +403,7 @@ def test_offset_of_the_clock(tmp_path: Path) -> None:
     """Times from another machine's clock are converted to the plan's clock."""
     folder = write_run(tmp_path)
     before = Analysis(folder).run.whole_capture("h1-eth0").time_ns
-    edit_json(folder / "manifest.json", lambda m: m.update(clock_offset_ns=START_NS))
+    edit_manifest(folder, lambda m: m.update(clock_offset_ns=START_NS))
     assert (Analysis(folder).run.whole_capture("h1-eth0").time_ns == before - START_NS).all()
 
 

@@ -12,7 +12,7 @@ import zstandard
 from capture_analysis.columns import Keyed
 from capture_analysis.errors import AnalysisError
 from conversation import packets
-from support.synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_manifest, write_run
 
 from twoway.measure import run_folder, shares_by_second, tables
 from twoway.measure.analysis import Analysis
@@ -70,7 +70,7 @@ def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
         path.unlink()
     names = {f"pcap/{path.name}": f"pcap/{path.name}.zst" for path in captures}
     files = [names.get(name, name) for name in Run(plain).manifest.files]
-    edit_json(packed / "manifest.json", lambda manifest: manifest.update(files=files))
+    edit_manifest(packed, lambda manifest: manifest.update(files=files))
     assert compute(Analysis(packed)) == compute(Analysis(plain))
 
 
@@ -92,7 +92,7 @@ def test_capture_that_lost_packets(tmp_path: Path) -> None:
         manifest["capture_drops"].update(captures)
         manifest["captures"]["r1-eth0"] = "in"
 
-    edit_json(folder / "manifest.json", lose)
+    edit_manifest(folder, lose)
     entered = folder / "pcap/r1-eth0.pcap"
     entered.write_bytes(entered.read_bytes()[:24])
     with pytest.raises(AnalysisError, match=r"saw enter; captures lost packets: r1-eth0 7$"):
@@ -102,7 +102,7 @@ def test_capture_that_lost_packets(tmp_path: Path) -> None:
 def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
     """A tap with both directions at a queue is refused, because it hides what entered."""
     folder = write_run(tmp_path)
-    edit_json(folder / "manifest.json", lambda m: m["captures"].update({"r1-eth0": "inout"}))
+    edit_manifest(folder, lambda m: m["captures"].update({"r1-eth0": "inout"}))
     with pytest.raises(AnalysisError, match="r1-eth0: captured in both directions, by an older"):
         _ = Analysis(folder).queues
 
@@ -110,7 +110,7 @@ def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
 def test_connection_of_unknown_direction(tmp_path: Path) -> None:
     """A connection whose ACKs pass no known queue is an error that names both."""
     folder = write_run(tmp_path)
-    edit_json(folder / "manifest.json", lambda m: m["queues"].pop())
+    edit_manifest(folder, lambda m: m["queues"].pop())
     with pytest.raises(AnalysisError, match='first: no queue has direction "reverse"'):
         _ = Analysis(folder).connections
 
@@ -120,7 +120,7 @@ def test_times_that_do_not_follow(tmp_path: Path, times: tuple[int, int, int]) -
     """A manifest whose warm-up ends before the start, or not before the end, is refused."""
     folder = write_run(tmp_path)
     clock = dict(zip(("start_ns", "steady_ns", "stop_ns"), times, strict=True))
-    edit_json(folder / "manifest.json", lambda manifest: manifest.update(clock=clock))
+    edit_manifest(folder, lambda manifest: manifest.update(clock=clock))
     with pytest.raises(AnalysisError, match=r"manifest\.json: .*must follow each other"):
         Analysis(folder)
 

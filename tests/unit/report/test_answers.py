@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.page_text import page_text
 from support.swept_runs import write_points
-from support.synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_manifest, write_run
 
 from twoway.api import Run, Sweep
 from twoway.contract.expression import Derived
@@ -17,7 +17,7 @@ from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.verdicts import FindingRow, Verdicts
 from twoway.errors import UsageError
-from twoway.manifest import MANIFEST, SEED, Manifest, read_manifest
+from twoway.manifest import SEED, Manifest, read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.curves import axis_label, measured_curves
@@ -229,7 +229,7 @@ def test_a_run_has_the_metrics_of_its_file(tmp_path: Path) -> None:
     """metrics.json has derived metrics; the page has the reason where one is undefined."""
     folder = write_run(tmp_path)
     asked = {"share": "goodput.first / sum(goodput.*)", "none": "1 / (2 - 2)"}
-    edit_json(folder / MANIFEST, lambda document: document["experiment"].update(metrics=asked))
+    edit_manifest(folder, lambda document: document["experiment"].update(metrics=asked))
     analyse_run(folder)
     metrics = Metrics.read(folder / METRICS).metrics
     goodputs = [metrics[f"goodput.{name}"].value or 0 for name in ("first", "second")]

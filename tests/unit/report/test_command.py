@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from capture_analysis.errors import AnalysisError
 from support.running import ROOT
-from support.synthetic_run import claim, edit_json, finding, prediction, write_run
+from support.synthetic_run import claim, edit_manifest, finding, prediction, write_run
 from support.warm_command import twoway
 
 from twoway.commands.report import report_on
@@ -57,7 +57,7 @@ def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
     predictions = [prediction("efficiency.first", 0.5, tolerance=0.1)]
     claims = [claim("drops_ack.reverse", 1), claim("drops_data.forward", 2)]
     folder = write_run(tmp_path, predictions, claims, [finding("drops_data.forward", 3)])
-    edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"h1-eth0": 2}))
+    edit_manifest(folder, lambda m: m["capture_drops"].update({"h1-eth0": 2}))
     done = twoway("report", folder)
     assert done.returncode == 1
     assert done.stdout.splitlines() == FLOWS
@@ -178,7 +178,7 @@ def test_changed_artifact(tmp_path: Path) -> None:
     """A run with a file that changed after its end is not analysed; the error names the file."""
     folder = write_run(tmp_path)
     digests = {"sockets/queues.csv": "0" * 64}
-    edit_json(folder / "manifest.json", lambda manifest: manifest.update(digests=digests))
+    edit_manifest(folder, lambda manifest: manifest.update(digests=digests))
     done = twoway("report", folder)
     assert done.returncode == 1
     assert f"{folder}: missing or changed since the run: sockets/queues.csv" in done.stderr

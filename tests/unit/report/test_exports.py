@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from flent import resultset
-from support.synthetic_run import PAYLOAD_BYTES, edit_json, write_run
+from support.synthetic_run import PAYLOAD_BYTES, edit_manifest, write_run
 from support.warm_command import twoway
 
 from twoway.report.export import FORMATS, export_run
@@ -79,7 +79,7 @@ def test_flent_reads_its_file(run: Path) -> None:
 def test_flent_without_uploads(tmp_path: Path) -> None:
     """A run with downloads only has no series of uploads."""
     folder = write_run(tmp_path)
-    edit_json(folder / "manifest.json", lambda manifest: manifest["connections"].pop())
+    edit_manifest(folder, lambda manifest: manifest["connections"].pop())
     found = resultset.load(str(export_run(folder, "flent")))
     names = ["TCP download BE::1", "TCP download sum", "TCP download avg", "TCP totals"]
     assert found.series_names == names
@@ -131,7 +131,7 @@ def test_a_run_without_connections(tmp_path: Path) -> None:
     def without(manifest: dict[str, Any]) -> None:
         manifest["connections"] = []
 
-    edit_json(folder / "manifest.json", without)
+    edit_manifest(folder, without)
     done = twoway("export", folder, "--format", "csv")
     assert done.returncode == 2
     assert f"{folder}: flows: an export has the series of each connection" in done.stderr
@@ -142,7 +142,7 @@ def test_a_manifest_does_not_choose_the_place(run: Path, tmp_path: Path) -> None
     """An export of a run whose manifest names a file elsewhere writes nothing, and says why."""
     mine = tmp_path / "results/x/run"
     shutil.copytree(run, mine)
-    edit_json(mine / "manifest.json", lambda it: it["experiment"].update(id="../../elsewhere"))
+    edit_manifest(mine, lambda it: it["experiment"].update(id="../../elsewhere"))
     done = twoway("export", mine)
     assert done.returncode == 1
     assert f"{mine}/manifest.json: experiment.id: String should match pattern" in done.stderr

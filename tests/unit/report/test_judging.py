@@ -10,6 +10,7 @@ from capture_analysis.errors import AnalysisError
 from support.synthetic_run import (
     claim,
     edit_json,
+    edit_manifest,
     finding,
     manifest,
     metrics_of,
@@ -517,7 +518,7 @@ def test_a_verdict_has_its_colour(verdict: Verdict) -> None:
 def measured(results: Path, name: str, run: str, **said: Any) -> Path:
     """Make a measured run of an experiment in a results folder."""
     folder = write_run(results / name / run, **said)
-    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(id=name))
+    edit_manifest(folder, lambda m: m["experiment"].update(id=name))
     metrics = compute(Analysis(folder)).model_copy(update={"analysis": revision()})
     metrics.write(folder / "metrics.json")
     return folder

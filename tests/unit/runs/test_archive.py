@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from capture_analysis.errors import AnalysisError
 from support.swept_runs import write_points
-from support.synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_json, edit_manifest, write_run
 from support.warm_command import twoway
 
 from twoway import load
@@ -37,7 +37,7 @@ def results(tmp_path: Path) -> Path:
     for name in RUNS:
         write_run(folder / name)
         (folder / name / "pcap/a.pcap").write_bytes(bytes(100_000))
-        edit_json(folder / name / "manifest.json", _add_capture)
+        edit_manifest(folder / name, _add_capture)
     (folder / "one/20000101-000002-000000.partial").mkdir()
     (folder / "latest").symlink_to(RUNS[0])
     return folder

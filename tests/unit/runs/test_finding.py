@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.synthetic_run import edit_json, write_run
+from support.synthetic_run import edit_manifest, write_run
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
@@ -23,7 +23,7 @@ OLD, NEW = "20260101-000000-000001", "20260102-000000-000001"
 def _run(results: Path, experiment: str, name: str, identity: str) -> Path:
     (results / experiment).mkdir(parents=True, exist_ok=True)
     folder = write_run(results / experiment / ".made").rename(results / experiment / name)
-    edit_json(folder / "manifest.json", lambda m: m.update(run=name, identity=identity))
+    edit_manifest(folder, lambda m: m.update(run=name, identity=identity))
     return folder
 
 
