@@ -101,6 +101,8 @@ def test_an_error_without_end(tmp_path: Path) -> None:
     [
         *(
             DEEP_JSON,
+            "{",
+            '{"nodes": {"h1": 3}}',
             '{"offset_ns": 1e300}',
             f'{{"offset_ns": 1{"0" * 300}}}',
             '{"offset_ns": "soon"}',

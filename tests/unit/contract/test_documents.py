@@ -14,7 +14,6 @@ from twoway.commands.options import SCHEMAS, all_ids
 from twoway.contract.guest_files import read_netstat
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.model import read_json
-from twoway.contract.network import Framing
 from twoway.contract.plan import PLAN, Observe, Plan, read_plan
 from twoway.contract.writing import write_json
 from twoway.description.point import point_names
@@ -23,7 +22,7 @@ from twoway.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_mani
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
-from twoway.runs.manifest import _clocks, describe
+from twoway.runs.manifest import describe
 from twoway.runs.points import load_point
 
 # The documents of a run's folder: their content, and refusals.
@@ -151,13 +150,6 @@ def test_an_experiment_is_quoted_whole() -> None:
     assert said["profile"] == point.profile.model_dump(by_alias=True, mode="json")
 
 
-def test_sizes_on_a_link() -> None:
-    """A frame gets the link's overhead, and fills whole cells if the link has cells."""
-    assert Framing(overhead_bytes=-14).link_bytes(54) == 40
-    atm = Framing(overhead_bytes=-6, cell_bytes=48, cell_overhead_bytes=5)
-    assert [atm.link_bytes(size) for size in (54, 55, 102)] == [53, 106, 106]
-
-
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_published_schemas(name: str) -> None:
     """Each format has a schema that describes every field, and a page of the site made from it."""
@@ -171,14 +163,6 @@ def test_published_schemas(name: str) -> None:
     ]
     assert lacking == []
     assert f": reference/{name}.md\n" in (ROOT / "mkdocs.yml").read_text()
-
-
-@pytest.mark.parametrize("left", ["{", '{"offset_ns": "soon"}', '{"nodes": {"h1": 3}}'])
-def test_a_clock_that_no_host_has(tmp_path: Path, left: str) -> None:
-    """An invalid clock.json from a guest fails the run with the file's name."""
-    (tmp_path / "clock.json").write_text(left)
-    with pytest.raises(RunError, match=r"no valid clock\.json"):
-        _clocks(tmp_path)
 
 
 # Documents of untrusted runs: names, numbers and nesting.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,22 @@ from twoway.measure import document
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import all_estimators, metric_names
 
+WAYS, NAMES = ("forward", "reverse"), ("first", "second")
+
+
+def undefined(*metrics: str, of: Sequence[str]) -> dict[str, None]:
+    """Return metrics without a value."""
+    return dict.fromkeys(f"{metric}.{each}" for metric in metrics for each in of)
+
+
 # A window of 20000 us; times are in us; a segment takes 500, an ACK 50.
 QUEUES = {
-    **dict.fromkeys(("marks.forward", "marks.reverse", "policed.forward", "policed.reverse")),
-    **dict.fromkeys(("medium_busy.forward", "medium_busy.reverse")),
+    **undefined(
+        *("marks", "policed", "medium_busy", "plateau_high", "plateau_low", "queue_epoch_period"),
+        of=WAYS,
+    ),
+    # Busy periods in reverse have 5 segments and 1.
+    **undefined("busy_period_growth", "busy_period_cycle", "oscillation_period", of=WAYS[1:]),
     "queue_ack_bunch_max.forward": 1,
     "queue_ack_bunch_max.reverse": 3,
     # Peaks of data in busy periods: 4, 4 and 1 packets forward, 5 and 1 in reverse.
@@ -26,7 +39,6 @@ QUEUES = {
     "busy_peak_high.reverse": 5,
     "busy_peak_low.reverse": 1,
     "busy_period_growth.forward": 5 / 4,  # periods of 4, 5 and 1 segments
-    "busy_period_growth.reverse": None,  # periods of 5 and 1
     "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
     "utilisation_data.forward": 5500 / 20000,
     "queue_peak.forward": 4,
@@ -51,13 +63,10 @@ QUEUES = {
     "idle_period_mean.forward": 0.001165,  # 14150 us, less 2500 that the window's end cuts
     "idle_period_max.forward": 0.003,
     "oscillation_period.forward": pytest.approx(0.00495, abs=20e-3 / 65536),  # from burst to burst
-    "plateau_high.forward": None,
-    "plateau_low.forward": None,
     "queue_epochs.forward": 1,
     "epoch_drops.forward": 1,
     "epoch_drops_ack.forward": 0,
     "epoch_drops_half_gap.forward": 1,
-    "queue_epoch_period.forward": None,
     "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
     "queue_peak.reverse": 5,
     "queue_peak_data.reverse": 5,
@@ -65,20 +74,15 @@ QUEUES = {
     "queue_mean.reverse": (7500 + 1950 + 1500 + 1050 + 2 * 500 + 8 * 50) / 20000,
     "busy_periods.reverse": 2,  # from segments 1 and 6
     "busy_period_segments.reverse": 3,  # periods of 5 and 1
-    "busy_period_cycle.reverse": None,
     "drops_data.reverse": 0,
     "drops_ack.reverse": 1,
     "idle_periods.reverse": 10,
     "idle_period_mean.reverse": 0.00136,  # 15950 us, less 1400 and 950 at the window's ends
     "idle_period_max.reverse": 0.0035,
-    "oscillation_period.reverse": None,
-    "plateau_high.reverse": None,
-    "plateau_low.reverse": None,
     "queue_epochs.reverse": 1,
     "epoch_drops.reverse": 1,
     "epoch_drops_ack.reverse": 1,
     "epoch_drops_half_gap.reverse": 1,
-    "queue_epoch_period.reverse": None,
 }
 RUN = {
     **dict.fromkeys(("completion_time_median", "completion_time_p95", "transfers_complete")),
@@ -98,33 +102,32 @@ RUN = {
     "synchronisation_error": None,
     **dict.fromkeys(("jain_index_median", "jain_index_least")),
 }
-NAMES = ("first", "second")
 BY_SECOND = ("goodput_least", "goodput_most", "share_least", "convergence_time")
-IMPAIRED = ("jitter", "overtaking", "copies")
+OF_LINKS = (
+    *("link_loss_burst", "link_loss_deviation", "link_loss_burst_deviation"),
+    *("link_jitter", "link_overtaking", "link_copies"),
+)
 CONNECTIONS = {
     # Windows of 20 ms have no whole second, and no whole cycle. Their data is unlimited.
-    **dict.fromkeys(("completion_time.first", "completion_time.second")),
+    **undefined(
+        *("completion_time", "throughput_dip", "window_growth", *BY_SECOND),
+        *("sawtooth_period", "sawtooth_efficiency"),
+        of=NAMES,
+    ),
+    **undefined("first_loss_window", "compression_factor", of=NAMES[1:]),
     # The links of this run lose no packets.
-    **dict.fromkeys(("link_loss.first", "link_loss.second"), 0),
-    **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
-    **dict.fromkeys(("link_loss_deviation.first", "link_loss_deviation.second")),
-    **dict.fromkeys(("link_loss_burst_deviation.first", "link_loss_burst_deviation.second")),
-    **{f"link_{what}.{name}": None for what in IMPAIRED for name in ("first", "second")},
-    **dict.fromkeys(("throughput_dip.first", "throughput_dip.second")),
-    **dict.fromkeys(("window_growth.first", "window_growth.second")),
+    **{f"link_loss.{name}": 0 for name in NAMES},
+    **undefined(*OF_LINKS, of=NAMES),
     "congestion_window_max.first": 5,
     "congestion_window_max.second": 5,
     # The pipe holds four packets, 2 ms of 0.5 ms each: three are over 60 %, and four over 90 %.
     **{f"flight_time_{share}.first": 0 for share in (60, 80, 90)},
     **{f"flight_time_{share}.second": 0.0014 for share in (60, 80, 90)},
     "first_loss_window.first": 5,  # segments 1 to 5
-    "first_loss_window.second": None,
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
     "throughput.first": 2.2,  # 11 segments of 500 bytes
     "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # as for the queue, minus the 7 ACKs
     "efficiency.first": 0.275,  # 1.98 of 7.2 Mbit/s
-    "sawtooth_period.first": None,
-    "sawtooth_efficiency.first": None,
     "window_peak.first": 5,
     "ack_to_data.first": 1,
     "ack_spacing_ratio.first": 1,
@@ -143,8 +146,6 @@ CONNECTIONS = {
     "throughput.second": 1.4,
     "queued_mean.second": (7500 + 2 * 500) / 20000,
     "efficiency.second": 0.175,
-    "sawtooth_period.second": None,
-    "sawtooth_efficiency.second": None,
     "window_peak.second": 5,
     "ack_to_data.second": 1,
     "ack_spacing_ratio.second": 1,
@@ -152,7 +153,6 @@ CONNECTIONS = {
     "ack_bunch_mean.second": 1,
     "ack_bunch_max.second": 1,
     "ack_bunch_max_sent.second": 1,
-    "compression_factor.second": None,
     "compression_factor_bound.second": 10,
     "acks_lost.second": 0,
     "clustering.second": 4 / 6,
@@ -176,7 +176,6 @@ CONNECTIONS = {
     "retransmitted.second": 0,
     "retransmissions_needless.second": 0,
     **{f"smoothed_rtt_{q}.{c}": 2.5 for q in ("median", "p95", "p99") for c in NAMES},
-    **{f"{metric}.{c}": None for metric in BY_SECOND for c in NAMES},
 }
 
 
@@ -291,19 +290,13 @@ def test_names_are_those_measured(tmp_path: Path) -> None:
 
 # Metrics of a connection that need both data and ACKs, a loss, or an effect of a link.
 UNDEFINED = {
-    *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
-    *("flight_time_60.first", "flight_time_80.first", "flight_time_90.first"),
-    "completion_time.first",
-    *("link_loss_burst.first", "link_loss_deviation.first", "link_loss_burst_deviation.first"),
-    *("link_jitter.first", "link_overtaking.first", "link_copies.first"),
-    "sawtooth_period.first",
-    "sawtooth_efficiency.first",
-    "window_peak.first",
-    "compression_factor.first",
-    "compression_factor_bound.first",
-    "effective_pipe.first",
-    *("rtt_min.first", "rtt_median.first", "rtt_p95.first", "rtt_p99.first"),
-    *(f"{metric}.first" for metric in BY_SECOND),
+    f"{metric}.first"
+    for metric in (
+        *("throughput_dip", "window_growth", "first_loss_window", "completion_time", *OF_LINKS),
+        *("flight_time_60", "flight_time_80", "flight_time_90", "sawtooth_period"),
+        *("sawtooth_efficiency", "window_peak", "compression_factor", "compression_factor_bound"),
+        *("effective_pipe", "rtt_min", "rtt_median", "rtt_p95", "rtt_p99", *BY_SECOND),
+    )
 }
 
 
@@ -343,38 +336,17 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
     """A queue without packets is idle and empty, and has no busy periods."""
     first = [c for c in FORWARD if c.connection == "first"]
     got = values(write_run(tmp_path, forward=first, reverse=[]))
-    assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
-        "queue_ack_bunch_max.reverse": 0,
-        "busy_peak_high.reverse": None,
-        "busy_peak_low.reverse": None,
-        "busy_period_growth.reverse": None,
-        "bottleneck_time.reverse": 0,
-        "marks.reverse": None,
-        "policed.reverse": None,
-        "medium_busy.reverse": None,
-        "utilisation.reverse": 0,
-        "utilisation_data.reverse": 0,
-        "queue_peak.reverse": 0,
-        "queue_peak_data.reverse": 0,
-        "queue_mean.reverse": 0,
-        "queue_p95.reverse": 0,
-        "busy_periods.reverse": 0,
-        "busy_period_segments.reverse": None,
-        "busy_period_cycle.reverse": None,
-        "drops_data.reverse": 0,
-        "drops_ack.reverse": 0,
-        "idle_periods.reverse": 0,
-        "idle_period_mean.reverse": None,
-        "idle_period_max.reverse": 0,
-        **{f"sojourn_{q}.reverse": None for q in ("median", "p95", "p99")},
-        "oscillation_period.reverse": None,
-        "plateau_high.reverse": None,
-        "plateau_low.reverse": None,
-        "queue_epochs.reverse": 0,
-        "epoch_drops.reverse": None,
-        "epoch_drops_ack.reverse": None,
-        "epoch_drops_half_gap.reverse": None,
-        "queue_epoch_period.reverse": None,
+    idle = ("utilisation", "utilisation_data", "queue_peak", "queue_peak_data", "queue_mean")
+    idle += ("queue_p95", "busy_periods", "drops_data", "drops_ack", "idle_periods", "queue_epochs")
+    idle += ("queue_ack_bunch_max", "bottleneck_time", "idle_period_max")
+    none = ("busy_peak_high", "busy_peak_low", "busy_period_growth", "marks", "policed")
+    none += ("medium_busy", "busy_period_segments", "busy_period_cycle", "idle_period_mean")
+    none += ("sojourn_median", "sojourn_p95", "sojourn_p99", "oscillation_period", "epoch_drops")
+    none += ("plateau_high", "plateau_low", "epoch_drops_ack", "epoch_drops_half_gap")
+    found = {name: value for name, value in got.items() if name.endswith("reverse")}
+    assert found == {
+        **{f"{name}.reverse": 0 for name in idle},
+        **undefined(*none, "queue_epoch_period", of=WAYS[1:]),
     }
 
 

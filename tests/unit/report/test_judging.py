@@ -185,7 +185,7 @@ def test_prediction_row() -> None:
     assert row_of(said, error=0.125).note == "this run's clock may change it by 0.12"
     assert row_of(said, error=None).note == "not measurable on this run's clock"
     row = row_of(prediction("goodput.third", 2))
-    assert (row.measured, row.unit) == (None, "1")
+    assert (row.measured, row.unit, row.note) == (None, "1", "no such metric")
 
 
 ON_RECORD = {"since": "2026-11-24", "why": "a trip later"}

@@ -54,9 +54,9 @@ def _packed(results: Path) -> bytes:
     return packed.getvalue()
 
 
-def _files(results: Path) -> dict[str, bytes]:
-    there = (path for name in RUNS for path in (results / name).rglob("*") if path.is_file())
-    return {str(path.relative_to(results)): path.read_bytes() for path in there}
+def _files(folder: Path) -> dict[str, bytes]:
+    there = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in there}
 
 
 def test_round_trip(results: Path, tmp_path: Path) -> None:
@@ -73,49 +73,36 @@ def _changed(packed: bytes) -> bytes:
     return packed.replace(bytes(1000), bytes(999) + b"\1", 1)
 
 
-def _with(name: str, packed: bytes) -> bytes:
-    extended = io.BytesIO()
-    with tarfile.open(fileobj=extended, mode="w") as new:
-        with tarfile.open(fileobj=io.BytesIO(packed)) as old:
-            for member in old:
-                new.addfile(member, old.extractfile(member))
-        new.addfile(tarfile.TarInfo(name))
-    return extended.getvalue()
+def _member(name: str, **fields: Any) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    for field, value in fields.items():
+        setattr(made, field, value)
+    return made
 
 
-def _outside(_: bytes) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as made:
-        made.addfile(tarfile.TarInfo("../escaped"))
-    return packed.getvalue()
-
-
-def _link(_: bytes) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as made:
-        link = tarfile.TarInfo("one")
-        link.type, link.linkname = tarfile.SYMTYPE, "/"
-        made.addfile(link)
-    return packed.getvalue()
-
-
-def _sums_of_no_text(_: bytes) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as made:
-        sums = tarfile.TarInfo("SHA256SUMS")
-        sums.size = 1
-        made.addfile(sums, io.BytesIO(b"\xff"))
-    return packed.getvalue()
-
-
-def _sparse(_: bytes) -> bytes:
-    """Write 3 GB of zeros into an archive of some kilobytes."""
-    holes = tarfile.TarInfo(f"{RUNS[0]}/holes")
-    holes.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(3 << 30)}
+def _tar(*members: tarfile.TarInfo | tuple[str, bytes], before: bytes = b"") -> bytes:
+    """Make an archive of files, behind those of another one."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as made:
-        made.addfile(holes)
+        if before:
+            with tarfile.open(fileobj=io.BytesIO(before)) as old:
+                for member in old:
+                    made.addfile(member, old.extractfile(member))
+        for each in members:
+            name, content = each if isinstance(each, tuple) else (each, b"")
+            info = _member(name, size=len(content)) if isinstance(name, str) else name
+            made.addfile(info, io.BytesIO(content))
     return packed.getvalue()
+
+
+def _with(name: str, packed: bytes) -> bytes:
+    return _tar((name, b""), before=packed)
+
+
+LINK = _member("one", type=tarfile.SYMTYPE, linkname="/")
+# 3 GB of zeros in an archive of some kilobytes.
+_HOLES = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(3 << 30)}
+SPARSE = _member(f"{RUNS[0]}/holes", pax_headers=_HOLES)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +113,9 @@ def _sparse(_: bytes) -> bytes:
         (partial(_with, "one/more"), "one/more: not allowed"),
         (partial(_with, "latest/of/more"), "latest/of/more: not allowed"),
         (partial(_with, "/tmp/of/more"), "/tmp/of/more: not allowed"),
-        (_outside, r"\.\./escaped: not allowed"),
-        (_link, "one: not allowed"),
-        (_sparse, f"{RUNS[0]}/holes: not allowed"),
+        (lambda _: _tar(("../escaped", b"")), r"\.\./escaped: not allowed"),
+        (lambda _: _tar(LINK), "one: not allowed"),
+        (lambda _: _tar(SPARSE), f"{RUNS[0]}/holes: not allowed"),
         (partial(_with, RUNS[0] + "/a" * 17), "/a/a/a: not allowed"),
         (partial(_with, "--to=x/authorized_keys/more"), "more: not allowed"),
         (partial(_with, "one/.hidden/more"), "one/.hidden/more: not allowed"),
@@ -145,7 +132,10 @@ def _sparse(_: bytes) -> bytes:
         (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
         (lambda _: b"", "not a whole archive of runs"),
         (partial(_with, "SHA256SUMS"), "SHA256SUMS: its name occurs twice"),
-        (_sums_of_no_text, "not a whole archive of runs: 'utf-8' codec"),
+        (
+            lambda _: _tar(("SHA256SUMS", b"\xff")),
+            "not a whole archive of runs: 'utf-8' codec",
+        ),
         (lambda _: b"no archive" * 100, "not a whole archive of runs"),
     ],
 )
@@ -163,13 +153,9 @@ def test_damaged_archive_adds_nothing(
 def test_an_archive_of_many_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive may make a limited number of folders, and an error leaves none."""
     monkeypatch.setattr(archive, "_MOST_FOLDERS", 100)
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as made:
-        for number in range(20):
-            made.addfile(tarfile.TarInfo(f"one/2{number}/d/e/f/g/manifest.json"))
-    packed.seek(0)
+    packed = _tar(*((f"one/2{n}/d/e/f/g/manifest.json", b"") for n in range(20)))
     with pytest.raises(ArchiveError, match="more than 100 folders"):
-        unpack_runs(packed, tmp_path / "there")
+        unpack_runs(io.BytesIO(packed), tmp_path / "there")
     assert [*(tmp_path / "there").iterdir()] == []
 
 
@@ -281,11 +267,6 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "results/by-hand" / NAME)
 
 
-def _shared_files(folder: Path) -> dict[str, bytes]:
-    there = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in there}
-
-
 def _kept(tmp_path: Path) -> list[Path]:
     return [*(tmp_path / "cache").rglob("*")]
 
@@ -297,24 +278,13 @@ def test_what_is_read_is_what_was_shared(run: Path, tmp_path: Path, captures: bo
     assert (tmp_path / "a.html").read_text("utf-8").startswith("<html><body>A run.")
     for _ in range(2):
         (found,) = shared_runs(tmp_path / "a.html")
-        wanted = _shared_files(run)
+        wanted = _files(run)
         if not captures:
             wanted = {name: of for name, of in wanted.items() if not name.startswith("pcap/")}
-        assert _shared_files(found) == wanted
+        assert _files(found) == wanted
         assert without_captures(found) is not captures
     assert isinstance(loaded := load(tmp_path / "a.html"), Run)
     assert loaded.name == "by-hand"
-
-
-def _tar(*members: tuple[str, int]) -> bytes:
-    """Make an archive of files of zeros."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as made:
-        for name, size in members:
-            member = tarfile.TarInfo(name)
-            member.size = size
-            made.addfile(member, io.BytesIO(bytes(size)))
-    return packed.getvalue()
 
 
 def _holding(archive: bytes) -> bytes:
@@ -340,11 +310,11 @@ def _shorter(page: bytes) -> bytes:
         (lambda _: b"", "not a file of runs"),
         (lambda _: share_file._BEGIN + b"A\n" + share_file._END, "Incorrect padding|base64"),
         (lambda _: share_file._BEGIN + b"AAAA\n" + share_file._END, "Not a gzipped file"),
-        (lambda _: _holding(_tar(("../../escaped", 1))), r"\.\./\.\./escaped: not allowed"),
-        (lambda _: _holding(_tar(("/tmp/a/escaped", 1))), "/tmp/a/escaped: not allowed"),
-        (lambda _: _holding(_tar(("SHA256SUMS", 0))), "has no finished run"),
+        (lambda _: _holding(_tar(("../../escaped", b"0"))), r"\.\./\.\./escaped: not allowed"),
+        (lambda _: _holding(_tar(("/tmp/a/escaped", b"0"))), "/tmp/a/escaped: not allowed"),
+        (lambda _: _holding(_tar(("SHA256SUMS", b""))), "has no finished run"),
         (
-            lambda _: _holding(_tar((f"by-hand/{NAME}/zeros", 2 << 20))),
+            lambda _: _holding(_tar((f"by-hand/{NAME}/zeros", bytes(2 << 20)))),
             r"unpacks to more than \d+ MiB",
         ),
     ],
