@@ -36,33 +36,24 @@ def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"host": "h9"}, 'programs.0.host: no host "h9"; the topology has h1, h2'),
-        ({"name": "left"}, 'programs.0.name: "left" is used twice'),
-        ({"start_s": 1.5}, "programs.0.start_s: must be below duration_s (1.5), got 1.5"),
-        ({"start_s": 1, "stop_s": 1}, "programs.0.start_s: must be below stop_s (1), got 1"),
-        ({"stop_s": 2}, "programs.0.stop_s: must be at most duration_s (1.5), got 2"),
-        ({"command": [""]}, "programs.0.command.0: names no program"),
-        ({"files": ["absent"]}, "programs.0.files: absent: No such file or directory"),
-        (
-            {"files": ["/etc/passwd"]},
-            "programs.0.files: /etc/passwd: is not below the experiment's",
-        ),
-        (
-            {"files": ["../other"]},
-            "programs.0.files: ../other: is not below the experiment's folder",
-        ),
-        ({"files": ["mine/away"]}, "programs.0.files: mine/away: is not below the experiment's"),
-        ({"files": ["mine"]}, "programs.0.files: mine: away leads out of it"),
+        ({"host": "h9"}, 'host: no host "h9"; the topology has h1, h2'),
+        ({"name": "left"}, 'name: "left" is used twice'),
+        ({"start_s": 1.5}, "start_s: must be below duration_s (1.5), got 1.5"),
+        ({"start_s": 1, "stop_s": 1}, "start_s: must be below stop_s (1), got 1"),
+        ({"stop_s": 2}, "stop_s: must be at most duration_s (1.5), got 2"),
+        ({"command": [""]}, "command.0: names no program"),
+        ({"files": ["absent"]}, "files: absent: No such file or directory"),
+        ({"files": ["/etc/passwd"]}, "files: /etc/passwd: is not below the experiment's"),
+        ({"files": ["../other"]}, "files: ../other: is not below the experiment's folder"),
+        ({"files": ["mine/away"]}, "files: mine/away: is not below the experiment's"),
+        ({"files": ["mine"]}, "files: mine: away leads out of it"),
         (
             {"files": ["big", "small"]},
-            "programs: files: must be at most 16 MiB together, got 16.5; the largest is it's big",
+            "files: must be at most 16 MiB together, got 16.5; the largest is it's big",
         ),
-        ({"files": ["many"]}, "programs: files: must be at most 1000, got 1001"),
-        ({"exit_code": 256}, "programs.0.exit_code: must be less than or equal to 255, got 256"),
-        (
-            {"environment": {"A=B": "1"}},
-            "programs.0.environment.A=B: must be of letters, digits and _, no",
-        ),
+        ({"files": ["many"]}, "files: must be at most 1000, got 1001"),
+        ({"exit_code": 256}, "exit_code: must be less than or equal to 255, got 256"),
+        ({"environment": {"A=B": "1"}}, "environment.A=B: must be of letters, digits and _, no"),
     ],
 )
 def test_wrong_program_names_its_field(
@@ -80,7 +71,7 @@ def test_wrong_program_names_its_field(
     for number in range(1001):
         (folder / f"many/{number}").touch()
     (found,) = _problems(folder, fields)
-    assert found.startswith(problem)
+    assert found.startswith((f"programs.0.{problem}", f"programs: {problem}"))
 
 
 @pytest.mark.parametrize(

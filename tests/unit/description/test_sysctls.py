@@ -10,88 +10,56 @@ from twoway.contract.plan import SetSysctls
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-REORDERING = {"net.ipv4.tcp_reordering": 500, "net.ipv4.tcp_max_reordering": 1000}
-LESS = {"net.ipv4.tcp_reordering": 1001}
+MAX = "net.ipv4.tcp_max_reordering"
+REORDERING = {"net.ipv4.tcp_reordering": 500, MAX: 1000}
+STACK, H1, H2 = ("stack",), ("hosts", "h1", "stack"), ("hosts", "h2", "stack")
+R1 = ("routers", "r1")
+LACKS = "no namespace of the guest's kernel has it"
+WHOLE, OF_ALL = "one value holds for the whole kernel", "stack.sysctls has it"
+
+
+def _set(place: tuple[str, ...], name: str, value: Any) -> dict[str, Any]:
+    """Return the fields of an experiment that set a sysctl at a place."""
+    found: dict[str, Any] = {"sysctls": {name: value}}
+    for key in reversed(place):
+        found = {key: found}
+    return found
 
 
 @pytest.mark.parametrize(
-    ("fields", "problem"),
+    ("place", "name", "value", "problem"),
     [
         (
-            {"stack": {"sysctls": {"net.ipv4.tcp_retires2": 5}}},
-            (
-                "stack.sysctls.net.ipv4.tcp_retires2: no namespace of the guest's kernel has it; "
-                'did you mean "net.ipv4.tcp_retries2"?'
-            ),
+            *(STACK, "net.ipv4.tcp_retires2", 5),
+            f'{LACKS}; did you mean "net.ipv4.tcp_retries2"?',
         ),
+        (STACK, "net.ipv4.tcp_retries2", 256, "must be a whole number from 0 to 255, got 256"),
+        (STACK, "net.ipv4.tcp_retries2", "many", "must be a whole number from 0 to 255, got many"),
+        (H1, "net.core.rmem_max", 1, f"{WHOLE}: {OF_ALL}"),
+        (STACK, "net.ipv4.tcp_ehash_entries", 1, f"{WHOLE}, which nothing can set"),
         (
-            {"stack": {"sysctls": {"net.ipv4.tcp_retries2": 256}}},
-            "stack.sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got 256",
+            *(STACK, "net.ipv4.tcp_reordering", 301),
+            f"must be a whole number from 1 to 300 ({MAX}), got 301",
         ),
-        (
-            {"stack": {"sysctls": {"net.ipv4.tcp_retries2": "many"}}},
-            "stack.sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got many",
-        ),
-        (
-            {"hosts": {"h1": {"stack": {"sysctls": {"net.core.rmem_max": 1}}}}},
-            (
-                "hosts.h1.stack.sysctls.net.core.rmem_max: one value holds for the whole kernel: "
-                "stack.sysctls has it"
-            ),
-        ),
-        (
-            {"stack": {"sysctls": {"net.ipv4.tcp_ehash_entries": 1}}},
-            (
-                "stack.sysctls.net.ipv4.tcp_ehash_entries: one value holds for the whole kernel, "
-                "which nothing can set"
-            ),
-        ),
-        (
-            {"stack": {"sysctls": {"net.ipv4.tcp_reordering": 301}}},
-            (
-                "stack.sysctls.net.ipv4.tcp_reordering: must be a whole number from 1 to 300 "
-                "(net.ipv4.tcp_max_reordering), got 301"
-            ),
-        ),
-        (
-            {"stack": {"sysctls": REORDERING}, "hosts": {"h1": {"stack": {"sysctls": LESS}}}},
-            (
-                "hosts.h1.stack.sysctls.net.ipv4.tcp_reordering: must be a whole number from 1 to "
-                "1000 (net.ipv4.tcp_max_reordering), got 1001"
-            ),
-        ),
-        (
-            {"stack": {"sysctls": {"net.ipv4.tcp_timestamps": 1}}},
-            "stack.sysctls.net.ipv4.tcp_timestamps: the field stack.timestamps sets it",
-        ),
-        (
-            {"stack": {"sysctls": {"net.core.default_qdisc": "fq"}}},
-            "stack.sysctls.net.core.default_qdisc: the field hosts.HOST.qdisc sets it",
-        ),
-        (
-            {"routers": {"r1": {"sysctls": {"net.core.dev_weight": 1}}}},
-            (
-                "routers.r1.sysctls.net.core.dev_weight: one value holds for the whole kernel: "
-                "stack.sysctls has it"
-            ),
-        ),
-        (
-            {"hosts": {"h2": {"stack": {"sysctls": {"net.ipv4.nothing": 1}}}}},
-            "hosts.h2.stack.sysctls.net.ipv4.nothing: no namespace of the guest's kernel has it",
-        ),
-        (
-            {"routers": {"r1": {"sysctls": {"net.ipv4.ip_default_ttl": 0}}}},
-            (
-                "routers.r1.sysctls.net.ipv4.ip_default_ttl: must be a whole number from 1 to 255, "
-                "got 0"
-            ),
-        ),
-        ({"routers": {"h1": {}}}, 'routers.h1: no router "h1"; the topology has r1, r2'),
+        (STACK, "net.ipv4.tcp_timestamps", 1, "the field stack.timestamps sets it"),
+        (STACK, "net.core.default_qdisc", "fq", "the field hosts.HOST.qdisc sets it"),
+        (R1, "net.core.dev_weight", 1, f"{WHOLE}: {OF_ALL}"),
+        (H2, "net.ipv4.nothing", 1, LACKS),
+        (R1, "net.ipv4.ip_default_ttl", 0, "must be a whole number from 1 to 255, got 0"),
     ],
 )
-def test_a_mistake_has_a_sentence(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
+def test_a_mistake_has_a_sentence(
+    tmp_path: Path, place: tuple[str, ...], name: str, value: Any, problem: str
+) -> None:
     """A sysctl that the guest's kernel lacks or refuses has a sentence with field and value."""
-    assert problem in problems_of(str(write_experiment(tmp_path, {**SMALL, **fields})))
+    path = write_experiment(tmp_path, {**SMALL, **_set(place, name, value)})
+    assert f"{'.'.join(place)}.sysctls.{name}: {problem}" in problems_of(str(path))
+
+
+def test_a_router_is_one_of_the_topology(tmp_path: Path) -> None:
+    """A host cannot have the fields of a router."""
+    path = write_experiment(tmp_path, {**SMALL, "routers": {"h1": {}}})
+    assert 'routers.h1: no router "h1"; the topology has r1, r2' in problems_of(str(path))
 
 
 @pytest.mark.parametrize(
@@ -113,6 +81,10 @@ def test_a_sysctl_bounds_another(tmp_path: Path) -> None:
     ]
     path = write_experiment(tmp_path, {**document, "interventions": later})
     assert problems_of(str(path)) == []
+    less = {**document, **_set(H1, "net.ipv4.tcp_reordering", 1001)}
+    (problem,) = problems_of(str(write_experiment(tmp_path, less, "less")))
+    assert problem.startswith("hosts.h1.stack.sysctls.net.ipv4.tcp_reordering: must be a whole ")
+    assert problem.endswith(f"from 1 to 1000 ({MAX}), got 1001")
     plan = build_plan(load_point(str(path)))
     steps = {step.node: step.sysctls for step in plan.setup if isinstance(step, SetSysctls)}
     assert [name for name in steps["h1"] if "reordering" in name] == sorted(REORDERING)

@@ -103,6 +103,10 @@ def test_a_sweep_sets_both(tmp_path: Path) -> None:
             "flows.0.socket.mss_bytes: must be greater than or equal to 88, got 10",
         ),
         (
+            {"flows": [{**FLOW, "socket": {"dscp": 64}}]},
+            "flows.0.socket.dscp: must be less than or equal to 63, got 64",
+        ),
+        (
             {"flows": [{**FLOW, "socket": {"no_delay": True}}]},
             'flows.0.socket.no_delay: unknown field; did you mean "nodelay"?',
         ),
