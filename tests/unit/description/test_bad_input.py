@@ -49,12 +49,6 @@ def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
     assert "matrix.loss.to.0: must be " in said
 
 
-def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
-    """A misspelt field is refused by name, and the field it resembles is suggested."""
-    said = _vet(tmp_path, duration_sec=3)
-    assert 'duration_sec: unknown field; did you mean "duration_s"?' in said
-
-
 def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
     """If topology and profile are missing, one hint lists all that exist of both."""
     path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "no"}, "profile": "no"})
@@ -62,13 +56,6 @@ def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
         load_point(str(path))
     assert raised.value.hint.startswith("existing topologies: chain, ")
     assert "; existing profiles: abr-ramp, " in raised.value.hint
-
-
-def test_a_field_is_no_suggestion_for_itself(tmp_path: Path) -> None:
-    """An unknown field's own name, known in another place, is not suggested."""
-    claims = [{**CLAIMED, "differs": [{"why": "x", "metric": "efficiency.left"}]}]
-    said = _vet(tmp_path, claims=claims)
-    assert 'claims.0.differs.0.metric: unknown field; did you mean "metrics"?' in said
 
 
 _FILM = {"mean_mbit": 1, "frames_per_s": 25}
@@ -80,6 +67,12 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
     [
         ({"duration_s": -1}, "duration_s: must be greater than or equal to 0.001, got -1"),
         ({"duration_s": "10 ms"}, "duration_s: must be a valid number"),
+        ({"duration_sec": 3}, 'duration_sec: unknown field; did you mean "duration_s"?'),
+        # Its own name, known in another place, is no suggestion.
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "metric": "efficiency.left"}]}]},
+            'claims.0.differs.0.metric: unknown field; did you mean "metrics"?',
+        ),
         ({"stack": {"ecn": "maybe"}}, "stack.ecn: must be true or false or 'accept', 'accecn'"),
         ({"topology": {"name": "torus"}}, "topologies/torus.py: no such topology"),
         ({"profile": "campus"}, "tc-profiles/campus.yml: no such profile"),
@@ -214,31 +207,24 @@ def test_usage_errors_are_exit_code_2() -> None:
     assert twoway("frobnicate").returncode == 2
 
 
-def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
-    """A folder without a manifest is not a run."""
-    done = twoway("report", tmp_path)
-    assert done.returncode == 2
-    assert "neither a finished run" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("rate_mbit: -10", "rate_mbit: must be greater than or equal to 0.001, got -10"),
-        ("rate_kbit: 10", 'rate_kbit: unknown field; did you mean "rate_mbit"?'),
-        ("rate_mbit: fast", "rate_mbit: must be a valid number"),
-    ],
-)
-def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentence: str) -> None:
-    """A profile with a wrong rate or unit is refused with file, field and value."""
-    path = tmp_path / "campus.yml"
-    path.write_text(
-        f"schema: 1\ntitle: t\ndirections: {{forward: {{{line}, delay_ms: 8, queue_packets: 9}}}}\n"
-    )
+def _profile_problems(folder: Path, forward: str, pools: str = "") -> list[str]:
+    """List the problems of a profile's file, each from its direction on."""
+    path = folder / "campus.yml"
+    path.write_text(f"schema: 1\ntitle: t\n{pools}directions:\n  forward: {{{forward}}}\n")
     with pytest.raises(SpecError) as caught:
         load_profile(path)
-    assert f"{path}: directions.forward.{sentence}" in str(caught.value)
     assert caught.value.exit_code == 2
+    return [problem.removeprefix(f"{path}: directions.") for problem in caught.value.problems]
+
+
+def test_profile_mistakes_have_their_sentence(tmp_path: Path) -> None:
+    """A profile with a wrong rate or unit is refused with file, field and value."""
+    found = _profile_problems(tmp_path, "rate_mbit: fast, rate_kbit: 10, delay_ms: 8")
+    assert found == [
+        "forward.rate_mbit: must be a valid number, got 'fast'",
+        "forward.queue_packets: required",
+        'forward.rate_kbit: unknown field; did you mean "rate_mbit"?',
+    ]
 
 
 CHANNEL = "delay_ms: 0, queue_packets: 9"
@@ -287,24 +273,14 @@ CHANNEL = "delay_ms: 0, queue_packets: 9"
 )
 def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) -> None:
     """A problem of a channel is reported with the field and the value."""
-    path = tmp_path / "p.yml"
-    path.write_text(f"schema: 1\ntitle: t\ndirections:\n  forward: {{{CHANNEL}, {fields}}}\n")
-    with pytest.raises(SpecError) as caught:
-        load_profile(path)
-    assert any(sentence in problem for problem in caught.value.problems)
+    found = _profile_problems(tmp_path, f"{CHANNEL}, {fields}")
+    assert any(sentence in problem for problem in found), found
 
 
 def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
     """Slots beyond the pool's are refused with the field and the number of the pool's slots."""
-    path = tmp_path / "p.yml"
-    channel = "{slots: 21, pool: bus, owned_slots: 22}"
-    path.write_text(
-        "schema: 1\ntitle: t\npools: {bus: 20}\ndirections:\n"
-        f"  forward: {{queue_packets: 9, delay_ms: 0, dtm: {channel}}}\n"
-    )
-    with pytest.raises(SpecError) as caught:
-        load_profile(path)
-    assert [problem.split("directions.")[1] for problem in caught.value.problems] == [
+    channel = "dtm: {slots: 21, pool: bus, owned_slots: 22}"
+    assert _profile_problems(tmp_path, f"{CHANNEL}, {channel}", "pools: {bus: 20}\n") == [
         "forward.dtm.slots: must not exceed the pool's 20, got 21",
         "forward.dtm.owned_slots: must not exceed the pool's 20, got 22",
     ]

@@ -80,6 +80,17 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
     assert [len(load_point(name).claims) for name in point_names(path)] == [0, 0, 1, 1]
 
 
+LATE = {"drop": {"flow": "left", "from_s": 0.1}}
+PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
+NAME_EACH = "name each value, as in `to: {first: VALUE, second: VALUE}`"
+TWICE = ["fq", "fq maxrate 4mbit"]
+
+
+def _axis(field: str, *values: Any) -> dict[str, Any]:
+    """Return a sweep of one axis, x."""
+    return {"matrix": {"x": {"set": [field], "to": [*values]}}}
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
@@ -89,14 +100,11 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
         ),
         ({"matrix": {"window": {**WINDOW, "to": [4, 4]}}}, "matrix.window.to: 4 is given twice"),
         (
-            {"matrix": {"q": {"set": ["hosts.h1.qdisc"], "to": ["fq", "fq maxrate 4mbit"]}}},
-            (
-                "matrix.q.to: 'fq maxrate 4mbit' cannot be part of a point's name; name each "
-                "value, as in `to: {first: VALUE, second: VALUE}`, got ['fq', 'fq maxrate 4mbit']"
-            ),
+            _axis("hosts.h1.qdisc", *TWICE),
+            f"matrix.x.to: {TWICE[1]!r} cannot be part of a point's name; {NAME_EACH}, got {TWICE}",
         ),
         (
-            {"matrix": {"x": {"set": ["title"], "to": ["a", "b" * 300]}}},
+            _axis("title", "a", "b" * 300),
             f"matrix: a point's name must have at most 180 characters, got 302: x={'b' * 78}",
         ),
         ({"matrix": {"a": DELAY, "b": DELAY}}, "matrix: profile.forward.delay_ms is set twice"),
@@ -105,25 +113,19 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
             "point window=0: flows.0.window_packets: must be greater than or equal to 1, got 0",
         ),
         (
-            {"matrix": {"x": {"set": ["flows.middle.count"], "to": [2]}}},
+            _axis("flows.middle.count", 2),
             'matrix.x.set.0: flows.middle.count: no "middle"; there are: left, right',
         ),
         (
-            {
-                "matrix": {"x": {"set": ["interventions.1.drop.from_s"], "to": [2]}},
-                "interventions": [{"drop": {"flow": "left", "from_s": 0.1}}],
-            },
+            _axis("interventions.1.drop.from_s", 2) | {"interventions": [LATE]},
             'matrix.x.set.0: interventions.1.drop.from_s: no "1"; there are: 0',
         ),
         (
-            {
-                "matrix": {"x": {"set": ["programs.it.command.0.x"], "to": [2]}},
-                "programs": [{"name": "it", "host": "h1", "command": ["true"]}],
-            },
+            _axis("programs.it.command.0.x", 2) | {"programs": [PROGRAM]},
             "matrix.x.set.0: programs.it.command.0.x: leads to no field",
         ),
         (
-            {"matrix": {"x": {"set": ["stack.mtu"], "to": [2000, 3000]}}},
+            _axis("stack.mtu", 2000, 3000),
             'matrix.x.set.0: stack.mtu: unknown field; did you mean "mtu_bytes"?',
         ),
         (
@@ -131,11 +133,11 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
             "matrix.x.set.1: flows.left.windows: unknown field",
         ),
         (
-            {"matrix": {"x": {"set": ["profile.forward.rates_mbit"], "to": [2, 3]}}},
+            _axis("profile.forward.rates_mbit", 2, 3),
             'matrix.x.set.0: profile.forward.rates_mbit: unknown field; did you mean "rate_mbit"?',
         ),
         (
-            {"matrix": {"x": {"set": ["profile.sideways.delay_ms"], "to": [2]}}},
+            _axis("profile.sideways.delay_ms", 2),
             'matrix.x.set.0: directions.sideways.delay_ms: no "sideways"; there are: forward',
         ),
         (

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -99,47 +98,39 @@ def test_links_within_a_machine(point: Point) -> None:
     ]
 
 
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "nobody": ({"right": None}, "small: no machine plays h2; the topology has h1, h2, r1, r2"),
-    "both": (
-        {"other": {"nodes": ["h2"], "links": {"h2-eth0": "enp1s0"}}},
-        "small: right and other both play h2",
-    ),
-    "stranger": (
-        {"other": {"nodes": ["h7"], "links": {}}},
+MIDDLE = ["r1", "r2"]
+WRONG: list[tuple[str, list[str], dict[str, str], str]] = [
+    # a machine, its nodes and links, and the sentence
+    ("right", [], {}, "small: no machine plays h2; the topology has h1, h2, r1, r2"),
+    ("other", ["h2"], {"h2-eth0": "enp1s0"}, "small: right and other both play h2"),
+    (
+        *("other", ["h7"], {}),
         "small: other plays h7, which the topology does not have; it has h1, h2, r1, r2",
     ),
-    "no interface": (
-        {"right": {"nodes": ["h2"], "links": {}}},
-        "small: right: it has no interface h2-eth0, the link to r2-eth0",
-    ),
-    "no such link": (
-        {"right": {"nodes": ["h2"], "links": {"h2-eth0": "enp1s0", "h2-eth1": "enp2s0"}}},
+    ("right", ["h2"], {}, "small: right: it has no interface h2-eth0, the link to r2-eth0"),
+    (
+        *("right", ["h2"], {"h2-eth0": "enp1s0", "h2-eth1": "enp2s0"}),
         "small: right: h2-eth1 is not a link to another machine",
     ),
-    "inside": (
-        {
-            "middle": {
-                "nodes": ["r1", "r2"],
-                "links": {"r1-eth0": "a", "r2-eth0": "b", "r1-eth1": "c"},
-            }
-        },
+    (
+        *("middle", MIDDLE, {"r1-eth0": "a", "r2-eth0": "b", "r1-eth1": "c"}),
         "small: middle: r1-eth1 is not a link to another machine",
     ),
-    "twice": (
-        {"middle": {"nodes": ["r1", "r2"], "links": {"r1-eth0": "a", "r2-eth0": "a"}}},
+    (
+        *("middle", MIDDLE, {"r1-eth0": "a", "r2-eth0": "a"}),
         "small: middle: a is r1-eth0 and r2-eth0",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_misplaced_hosts_are_refused(point: Point, what: str) -> None:
+@pytest.mark.parametrize(("machine", "nodes", "links", "sentence"), WRONG)
+def test_misplaced_hosts_are_refused(
+    point: Point, machine: str, nodes: list[str], links: dict[str, str], sentence: str
+) -> None:
     """Hosts that do not fit the topology are refused with a sentence for each problem."""
-    changed, sentence = WRONG[what]
-    places = {**PLACES, **{k: Place(**v) if v else None for k, v in changed.items()}}
+    places = {**PLACES, machine: Place(nodes=nodes, links=links)}
     with pytest.raises(UsageError) as error:
-        shares(point, {k: v for k, v in places.items() if v})
+        shares(point, {name: each for name, each in places.items() if each.nodes})
     assert str(error.value) == sentence
     assert "twoway_nodes" in error.value.hint
 

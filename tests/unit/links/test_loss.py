@@ -19,6 +19,8 @@ from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
+LINE = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
+
 
 def test_single_losses() -> None:
     """Without bursts losses are independent."""
@@ -67,26 +69,24 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
     assert loss.counted_out(9).nonzero()[0].tolist() == [3, 7]
 
 
+ONE_OF = ": takes one of percent, every and schedule; got"
+BETWEEN = "%: a packet arrives between two bursts"
+
+
 @pytest.mark.parametrize(
     ("loss", "problem"),
     [
-        ({}, ": takes one of percent, every and schedule; got none"),
-        (
-            {"percent": 1, "every": 9},
-            ": takes one of percent, every and schedule; got percent and every",
-        ),
-        (
-            {"every": 9, "schedule": [[0, 1]]},
-            ": takes one of percent, every and schedule; got every and schedule",
-        ),
+        ({}, f"{ONE_OF} none"),
+        ({"percent": 1, "every": 9}, f"{ONE_OF} percent and every"),
+        ({"every": 9, "schedule": [[0, 1]]}, f"{ONE_OF} every and schedule"),
         ({"every": 9, "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
         (
             {"percent": 60, "burst_packets": 1},
-            ".burst_packets: bursts of 1 cannot lose 60 %: a packet arrives between two bursts",
+            f".burst_packets: bursts of 1 cannot lose 60 {BETWEEN}",
         ),
         (
             {"percent": 100, "burst_packets": 9},
-            ".burst_packets: bursts of 9 cannot lose 100 %: a packet arrives between two bursts",
+            f".burst_packets: bursts of 9 cannot lose 100 {BETWEEN}",
         ),
         ({"schedule": [[0, 1]], "burst_packets": 2}, ".burst_packets: needs percent, got 2"),
         ({"percent": 1, "repeat_s": 2}, ".repeat_s: needs a schedule, got 2"),
@@ -103,11 +103,9 @@ def test_one_in_a_number_is_counted_by_an_action() -> None:
 )
 def test_a_link_loses_by_chance_by_count_or_by_time(loss: dict[str, Any], problem: str) -> None:
     """A loss has one of percent, every and schedule, and only the fields that belong to it."""
-    direction = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8, "loss": loss}
-    profile = Profile.model_validate(
-        {"schema": 1, "title": "t", "directions": {"forward": direction}}
-    )
-    assert profile_problems(profile) == [f"directions.forward.loss{problem}"]
+    profile = {"schema": 1, "title": "t", "directions": {"forward": LINE | {"loss": loss}}}
+    found = profile_problems(Profile.model_validate(profile))
+    assert found == [f"directions.forward.loss{problem}"]
 
 
 def test_a_schedule_becomes_commands_at_its_times(tmp_path: Path) -> None:
@@ -138,8 +136,7 @@ def test_a_run_has_a_thousand_changes_at_most(tmp_path: Path) -> None:
 
 def _experiment(folder: Path, loss: dict[str, Any], duration_s: float) -> Path:
     """Make an experiment whose link loses packets forward, and none in reverse."""
-    line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
-    directions = {"forward": line | {"loss": loss}, "reverse": line}
+    directions = {"forward": LINE | {"loss": loss}, "reverse": LINE}
     profile = {"schema": 1, "title": "t", "directions": directions}
     (folder / "lossy.yml").write_text(yaml.safe_dump(profile))
     stack = {"mtu_bytes": 1500}
@@ -149,8 +146,7 @@ def _experiment(folder: Path, loss: dict[str, Any], duration_s: float) -> Path:
 
 def test_a_count_is_of_one_place() -> None:
     """A direction with delays at two places cannot lose packets by count."""
-    line = {"rate_mbit": 8, "queue_packets": 9, "delay_ms": 8}
-    directions = {"forward": line | {"loss": {"every": 9}}, "reverse": line}
+    directions = {"forward": LINE | {"loss": {"every": 9}}, "reverse": LINE}
     profile = Profile.model_validate({"schema": 1, "title": "t", "directions": directions})
     graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 2})
     (problem,) = placement_problems(profile, graph)

@@ -25,6 +25,7 @@ from twoway.runs.points import load_point
 PRESETS = "stack.preset: must be papers, linux, or linux-X.Y with a kernel's version"
 NO_PROOF = "no check proves what they set up"
 NO_CHECK = "no check proves windows and ACKs of linux"
+BY_THEORY = {"value": "theory", "tolerance": 1, "why": "It is."}
 
 
 def sysctls(plan: Plan, node: str | None) -> dict[str, int | str]:
@@ -150,9 +151,7 @@ def test_a_sweep_sets_the_preset_of_a_host(tmp_path: Path) -> None:
             {
                 "theory": "zhang",
                 "flows": [{**FLOW, "congestion": "fixed", "window_packets": 9}],
-                "predictions": [
-                    {"metric": "efficiency.one", "value": "theory", "tolerance": 1, "why": "It is."}
-                ],
+                "predictions": [{**BY_THEORY, "metric": "efficiency.one"}],
             },
             f"stack.preset: the theory zhang needs papers: {NO_CHECK}",
         ),
@@ -160,9 +159,7 @@ def test_a_sweep_sets_the_preset_of_a_host(tmp_path: Path) -> None:
             {
                 "theory": "datagrams",
                 "routers": {"r1": {"setup": "true"}},
-                "predictions": [
-                    {"metric": "a.one", "value": "theory", "tolerance": 1, "why": "It is."}
-                ],
+                "predictions": [{**BY_THEORY, "metric": "a.one"}],
             },
             f"routers.r1.setup: the theory datagrams needs no such commands: {NO_PROOF}",
         ),
