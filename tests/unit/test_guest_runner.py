@@ -60,29 +60,24 @@ def test_the_line_of_a_batch_that_failed_is_named(monkeypatch: pytest.MonkeyPatc
         assert str(caught.value) == sentence
 
 
+UNKNOWN = "Error: Specified qdisc kind is unknown."
+TALKING = "We have an error talking to the kernel"
+EGRESS = "filter add dev r1-eth1 egress matchall action"
+
+
 @pytest.mark.parametrize(
     ("line", "words", "module"),
     [
         (
-            "filter add dev r1-eth1 egress matchall action gact pass random determ drop 20",
-            "Error: Failed to load TC action module. We have an error talking to the kernel",
-            "act_gact",
+            f"{EGRESS} gact pass random determ drop 20",
+            *(f"Error: Failed to load TC action module. {TALKING}", "act_gact"),
         ),
         (
-            "filter add dev r1-eth1 egress matchall action police rate 1bit burst 1",
-            "Error: TC classifier not found. We have an error talking to the kernel",
-            "cls_matchall",
+            f"{EGRESS} police rate 1bit burst 1",
+            *(f"Error: TC classifier not found. {TALKING}", "cls_matchall"),
         ),
-        (
-            "qdisc replace dev r1-eth1 root handle 1: netem rate 8bit",
-            "Error: Specified qdisc kind is unknown.",
-            "sch_netem",
-        ),
-        (
-            "qdisc add dev r1-eth1 parent 1:1 handle 2: cake bandwidth 1bit",
-            "Error: Specified qdisc kind is unknown.",
-            "sch_cake",
-        ),
+        ("qdisc replace dev r1-eth1 root handle 1: netem rate 8bit", UNKNOWN, "sch_netem"),
+        ("qdisc add dev r1-eth1 parent 1:1 handle 2: cake bandwidth 1bit", UNKNOWN, "sch_cake"),
     ],
 )
 def test_a_module_that_the_kernel_lacks_is_named(

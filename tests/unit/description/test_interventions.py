@@ -21,60 +21,48 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
 @pytest.mark.parametrize(
     ("intervention", "problem"),
     [
-        ({"drop": {"flow": "onne"}}, '0.drop.flow: no connection "onne"; did you mean "one"?'),
-        ({"drop": {"queue": "up"}}, '0.drop.queue: no queue "up"; there are forward, reverse'),
-        ({"drop": {"packet": 3}}, "0.drop.queue: without a flow, one of forward, reverse"),
+        ({"drop": {"flow": "onne"}}, 'flow: no connection "onne"; did you mean "one"?'),
+        ({"drop": {"queue": "up"}}, 'queue: no queue "up"; there are forward, reverse'),
+        ({"drop": {"packet": 3}}, "queue: without a flow, one of forward, reverse"),
         (
             {"drop": {"flow": "one", "queue": "reverse", "sequence": 5}},
-            "0.drop.queue: no data of one pass reverse, but forward",
+            "queue: no data of one pass reverse, but forward",
         ),
-        (
-            {"drop": {"queue": "forward", "sequence": 5}},
-            "0.drop.sequence: needs a flow, got 5 of any",
-        ),
-        (
-            {"keep": {"flow": "one", "until_s": 1, "packet": 2}},
-            "0.keep.packet: not with until_s, got 2",
-        ),
+        ({"drop": {"queue": "forward", "sequence": 5}}, "sequence: needs a flow, got 5 of any"),
+        ({"keep": {"flow": "one", "until_s": 1, "packet": 2}}, "packet: not with until_s, got 2"),
         (
             {"keep": {"flow": "one", "from_s": 1, "until_s": 1}},
-            "0.keep.until_s: must be above from_s (1), got 1",
+            "until_s: must be above from_s (1), got 1",
         ),
-        (
-            {"drop": {"flow": "one", "from_s": 3}},
-            "0.drop.from_s: must be at most duration_s (2), got 3",
-        ),
-        (
-            {"set": {"host": "h3", "at_s": 1, "sysctls": {}}},
-            '0.set.host: no host "h3"; there are h1, h2',
-        ),
+        ({"drop": {"flow": "one", "from_s": 3}}, "from_s: must be at most duration_s (2), got 3"),
+        ({"set": {"host": "h3", "at_s": 1, "sysctls": {}}}, 'host: no host "h3"; there are h1, h2'),
         (
             {"set": {"host": "h1", "at_s": 2, "sysctls": {}}},
-            "0.set.at_s: must be below duration_s (2), got 2",
+            "at_s: must be below duration_s (2), got 2",
         ),
         (
             {"set": {"host": "h1", "at_s": 1, "sysctls": {"net.ipv4.tcp_retries2": 256}}},
-            "0.set.sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got 256",
+            "sysctls.net.ipv4.tcp_retries2: must be a whole number from 0 to 255, got 256",
         ),
         (
             {"limit": {"queue": "up", "packets": 9, "at_s": 1}},
-            '0.limit.queue: no queue "up"; there are forward, reverse',
+            'queue: no queue "up"; there are forward, reverse',
         ),
         (
             {"control": {"flow": "one", "congestion": "rino", "at_s": 1}},
-            '0.control.congestion: no control "rino" of the kernel; did you mean "reno"?',
+            'congestion: no control "rino" of the kernel; did you mean "reno"?',
         ),
         (
             {"reorder": {"flow": "one", "until_s": 1, "by_packets": 2}},
-            "0.reorder.until_s: not with reorder, got 1",
+            "until_s: not with reorder, got 1",
         ),
         (
             {"window": {"flow": "onne", "packets": 9, "at_s": 1}},
-            '0.window.flow: no connection "onne"; did you mean "one"?',
+            'flow: no connection "onne"; did you mean "one"?',
         ),
         (
             {"link": {"direction": "up", "rate_mbit": 9, "at_s": 1}},
-            '0.link.direction: no direction "up"; there are forward, reverse',
+            'direction: no direction "up"; there are forward, reverse',
         ),
         ({"link": {"direction": "forward", "at_s": 1}}, "0.link: needs a rate_mbit or a delay_ms"),
         (
@@ -84,13 +72,10 @@ LINK = {"rate_mbit": 8, "queue_packets": 20, "delay_ms": 8}
         ({"read": {"at_s": 1}}, "0.read: needs a flow, or ports"),
         (
             {"resume": {"flow": "one", "at_s": 1, "until_s": 1}},
-            "0.resume.until_s: must be above at_s (1), got 1",
+            "until_s: must be above at_s (1), got 1",
         ),
-        ({"start": {"flow": "two", "at_s": 1}}, '0.start.flow: no connection "two"'),
-        (
-            {"stop": {"flow": "one", "at_s": 0}},
-            "0.stop.at_s: one would start at 0 and stop at 0 s, got 0",
-        ),
+        ({"start": {"flow": "two", "at_s": 1}}, 'flow: no connection "two"'),
+        ({"stop": {"flow": "one", "at_s": 0}}, "at_s: one would start at 0 and stop at 0 s, got 0"),
         ({}, f"0: takes one of {ACTIONS}; got none"),
         (
             {"drop": {"flow": "one"}, "keep": {"flow": "one"}},
@@ -104,7 +89,8 @@ def test_a_mistake_has_a_sentence(
     """An intervention in what the experiment does not have is named with field and value."""
     path = write_experiment(tmp_path, {**LINUX, "interventions": [intervention]})
     (found,) = problems_of(str(path))
-    assert found.startswith((f"interventions.{problem}", f"interventions: {problem}"))
+    places = ("interventions: ", "interventions.", *(f"interventions.0.{k}." for k in intervention))
+    assert found.startswith(tuple(f"{place}{problem}" for place in places))
 
 
 @pytest.mark.parametrize(

@@ -83,49 +83,48 @@ def test_a_pair_of_mahimahi(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fields", "problem"),
+    ("text", "problem"),
     [
-        (TABLE.replace("8500,3", "fast,3"), {}, "line 6: rate_kbit: must be a number of 0 to 1e+0"),
-        (TABLE.replace(",100\n", ",0\n"), {}, "line 3: queue_packets: must be a number of 1 to 1e"),
-        (
-            TABLE.replace("8500,3", "1e400,3"),
-            {},
-            "line 6: rate_kbit: must be a number of 0 to 1e+0",
-        ),
-        (TABLE.replace("8500,3", "nan,3"), {}, "line 6: rate_kbit: must be a number of 0 to 1e+0"),
-        (TABLE.replace("8500,3", "0,3"), {}, "line 6: rate: the first and the last must be above"),
-        (
-            TABLE.replace("rate_kbit", "down_mbps"),
-            {},
-            "column 'down_mbps': unknown; there are time_s",
-        ),
-        (TABLE.replace("rate_kbit", "rate"), {}, "column 'rate': unknown; write its unit: rate_bi"),
-        (TABLE.replace("rate_kbit", "rte_kbit"), {}, "column 'rte_kbit': unknown; did you mean"),
-        (TABLE.replace("time_ms", "delay_ms"), {}, "must have one column for time: direction, "),
-        (TABLE.replace("rate_kbit", "delay_ms"), {}, "must have one column for delay: direction"),
-        (TABLE.replace("000.001", "000.0001"), {}, "line 3: delay_us: is finer than ns, bit/s, a"),
-        (TABLE.replace("2000,85", "500,85"), {}, "line 6: time must be later than that of the row"),
-        (TABLE.replace("down,0,", "down,7,"), {}, "line 3: time: the first is 0, got 7000000 ns"),
-        (TABLE.replace(",100\n", "\n"), {}, "line 3: has 5 columns of 6"),
-        (
-            TABLE.replace("down", "left"),
-            {},
-            "has no row for this direction; its rows are of left, up",
-        ),
-        (TABLE, {"rate_mbit": 8}, "has a column for rate_mbit, which is given as well"),
-        (TABLE, {"queue_packets": 8}, "has a column for queue_packets, which is given as well"),
-        ("1,2,3\n", {}, "line 1: TheaterQ has 5, 8 or 9 columns, got 3"),
-        (THEATERQ.replace("20000000", "0"), {}, "line 1: rate_bit: must be above 0, got 0"),
-        ("1,2,3,4,0,5,0,0\n", {}, "line 1: jitter: no schedule has it, got 3"),
-        ("", {}, "has no row for this direction"),
+        (TABLE.replace("8500,3", "fast,3"), "line 6: rate_kbit: must be a number of 0 to 1e+0"),
+        (TABLE.replace(",100\n", ",0\n"), "line 3: queue_packets: must be a number of 1 to 1e"),
+        (TABLE.replace("8500,3", "1e400,3"), "line 6: rate_kbit: must be a number of 0 to 1e+0"),
+        (TABLE.replace("8500,3", "nan,3"), "line 6: rate_kbit: must be a number of 0 to 1e+0"),
+        (TABLE.replace("8500,3", "0,3"), "line 6: rate: the first and the last must be above"),
+        (TABLE.replace("rate_kbit", "down_mbps"), "column 'down_mbps': unknown; there are time_s"),
+        (TABLE.replace("rate_kbit", "rate"), "column 'rate': unknown; write its unit: rate_bi"),
+        (TABLE.replace("rate_kbit", "rte_kbit"), "column 'rte_kbit': unknown; did you mean"),
+        (TABLE.replace("time_ms", "delay_ms"), "must have one column for time: direction, "),
+        (TABLE.replace("rate_kbit", "delay_ms"), "must have one column for delay: direction"),
+        (TABLE.replace("000.001", "000.0001"), "line 3: delay_us: is finer than ns, bit/s, a"),
+        (TABLE.replace("2000,85", "500,85"), "line 6: time must be later than that of the row"),
+        (TABLE.replace("down,0,", "down,7,"), "line 3: time: the first is 0, got 7000000 ns"),
+        (TABLE.replace(",100\n", "\n"), "line 3: has 5 columns of 6"),
+        (TABLE.replace("down", "left"), "has no row for this direction; its rows are of left, up"),
+        ("1,2,3\n", "line 1: TheaterQ has 5, 8 or 9 columns, got 3"),
+        (THEATERQ.replace("20000000", "0"), "line 1: rate_bit: must be above 0, got 0"),
+        ("1,2,3,4,0,5,0,0\n", "line 1: jitter: no schedule has it, got 3"),
+        ("", "has no row for this direction"),
     ],
 )
-def test_a_wrong_table(tmp_path: Path, text: str, fields: dict[str, Any], problem: str) -> None:
+def test_a_wrong_table(tmp_path: Path, text: str, problem: str) -> None:
     """A row, column or unit that is wrong is named with the file and the value."""
-    (tmp_path / "t.csv").write_text(text)
+    found = _problems(tmp_path, text)
+    assert f"profile.directions.down.table: t.csv: {problem}" in found[0]
+    assert found[1].endswith("profile.directions.other.table: no.csv: No such file or directory")
+
+
+@pytest.mark.parametrize("field", ["rate_mbit", "queue_packets"])
+def test_a_column_that_is_given_twice(tmp_path: Path, field: str) -> None:
+    """A field beside a table that has a column for it is refused."""
+    found = _problems(tmp_path, TABLE, **{field: 8})
+    said = f"t.csv: has a column for {field}, which is given as well"
+    assert f"profile.directions.down.table: {said}" in found[0]
+
+
+def _problems(folder: Path, text: str, **fields: Any) -> list[str]:
+    """List the problems of a table, and of one that is not there, in an experiment's profile."""
+    (folder / "t.csv").write_text(text)
     link = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 9}
     given = {"table": "t.csv", **fields}
     profile = {"directions": {"down": given, "up": link, "other": {"table": "no.csv"}}}
-    found = problems_of(str(write_experiment(tmp_path, {**SMALL, "profile": profile})))
-    assert f"profile.directions.down.table: t.csv: {problem}" in found[0]
-    assert found[1].endswith("profile.directions.other.table: no.csv: No such file or directory")
+    return problems_of(str(write_experiment(folder, {**SMALL, "profile": profile})))

@@ -128,12 +128,22 @@ topos = {"line": Line}
 NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the plan the rest"
 
 
+def _link(word: str) -> tuple[str, str]:
+    """Give the link between the routers a word more."""
+    return '"r1", "r2", p', f'"r1", "r2", {word}, p'
+
+
+def _host(fields: str) -> tuple[str, str]:
+    """Give the hosts on switches fields."""
+    return 'addHost(f"h{n}")', f'addHost(f"h{{n}}", {fields})'
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('"r1", "r2", p', '"r1", "r2", bw=2, p', f"link r1 - r2: bw=2 {NO_EFFECT}"),
-        ('"r1", "r2", p', '"r1", "r2", delay="5ms", p', f"link r1 - r2: delay='5ms' {NO_EFFECT}"),
+        (*_link("bw=2"), f"link r1 - r2: bw=2 {NO_EFFECT}"),
+        (*_link('delay="5ms"'), f"link r1 - r2: delay='5ms' {NO_EFFECT}"),
         (
             '"10.0.0.2/24"}',
             '"10.0.0.2/24", "loss": 3}',
@@ -151,21 +161,9 @@ NO_EFFECT = "has no effect: a link profile sets rates, delays and losses, the pl
             "from mininet.topo import LinearTopo as Mine\ntopos = {'line': Mine}\nunused =",
             "must define queues",
         ),
-        (
-            '"r1", "r2", p',
-            '"r1", "r2", intfName2="left", p',
-            "r2: its interface must be r2-ethN, got 'left'",
-        ),
-        (
-            '"r1", "r2", p',
-            '"r1", "r2", intfName2="r1-eth1", p',
-            "r2: its interface must be r2-ethN, got 'r1-eth1'",
-        ),
-        (
-            '"r1", "r2", p',
-            '"r1", "r2", intfName2="r2-eth0", p',
-            "r2-eth0: 2 links have an interface of this name",
-        ),
+        (*_link('intfName2="left"'), "r2: its interface must be r2-ethN, got 'left'"),
+        (*_link('intfName2="r1-eth1"'), "r2: its interface must be r2-ethN, got 'r1-eth1'"),
+        (*_link('intfName2="r2-eth0"'), "r2-eth0: 2 links have an interface of this name"),
         (
             '.2/24",',
             '.2/24", cls=type("Own", (LinuxRouter.__base__,), {"config": lambda *_, **p: p}),',
@@ -309,20 +307,14 @@ def test_a_host_on_switches_needs_a_default_route_of_its_own(tmp_path: Path) -> 
             "s2: its frames come back to it, and there is no spanning tree",
         ),
         (
-            'self.addHost(f"h{n}")',
-            'self.addHost(f"h{n}", ip=f"10.0.{n}.2/24")',
+            *_host('ip=f"10.0.{n}.2/24"'),
             "h1 - h2: 10.0.1.2/24 and 10.0.2.2/24 are not in one network",
         ),
         (
-            'self.addHost(f"h{n}")',
-            'self.addHost(f"h{n}", ip=f"10.0.0.{n}/8", cls=LinuxRouter)',
+            *_host('ip=f"10.0.0.{n}/8", cls=LinuxRouter'),
             "s1: leads to h1-eth0 and h2-eth0: switches join hosts and one interface of a router",
         ),
-        (
-            'self.addHost(f"h{n}")',
-            'self.addHost(f"h{n}", ip="10.0.0.1/8")',
-            "h1-eth0 and h2-eth0 have the address 10.0.0.1",
-        ),
+        (*_host('ip="10.0.0.1/8"'), "h1-eth0 and h2-eth0 have the address 10.0.0.1"),
         ('("s1", "s2")\n', '("s1", "s2", bw=10)\n', f"link s1 - s2: bw=10 {NO_EFFECT}"),
         (
             'addSwitch(f"s{n}")',

@@ -2,17 +2,14 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.connections import setup_at
 
 from twoway.links.half_duplex import Medium
-from twoway.paths import PROFILES, experiment_files
 from twoway.theory.kalampoukas import cycle
 from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict
@@ -131,35 +128,6 @@ def test_windows_that_queues_do_not_hold() -> None:
 # The closed forms behind predictions, against the model and against the files.
 
 
-def _load(path: Path) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load(path.read_text())
-    return document
-
-
-def _senders(name: str) -> tuple[Sender, Sender]:
-    """Return the two nodes of an experiment, from its file and its profile."""
-    experiment = _load(experiment_files()[name])
-    profile = experiment["profile"]
-    profile = profile if isinstance(profile, dict) else _load(PROFILES / f"{profile}.yml")
-    directions = profile["directions"]
-    mtu = experiment["stack"]["mtu_bytes"]
-    senders = []
-    for flow, direction in zip(experiment["flows"], ("forward", "reverse"), strict=True):
-        link = directions[direction]
-        rate = Fraction(str(link["rate_mbit"])) * 1_000_000
-        header = 14 + link["overhead_bytes"]
-        senders.append(
-            Sender(
-                window=flow["window_packets"],
-                data=(mtu + header) * 8 / rate,
-                ack=(40 + header) * 8 / rate,
-                delay=Fraction(str(link["delay_ms"])) / 1000,
-                start=Fraction(str(flow.get("start_s", 0))),
-            )
-        )
-    return senders[0], senders[1]
-
-
 def _measured_cycle(one: Sender, two: Sender) -> list[Fraction]:
     """Return each node's mean cycle in the model, an exact fraction over pairs of cycles."""
     period = cycle(one, two)
@@ -173,23 +141,22 @@ def _measured_cycle(one: Sender, two: Sender) -> list[Fraction]:
 
 
 @pytest.mark.parametrize(
-    ("name", "forward", "reverse"),
+    ("theory", "name", "peaks"),
     [
-        ("kalampoukas-5.2", 13, 13),
-        ("kalampoukas-5.2-staggered", 16, 16),
-        ("zhang-fig8", 55, 23),
-        ("zhang-fig9", 23, 23),
+        ("kalampoukas", "kalampoukas-5.2", [13, 13]),
+        ("kalampoukas", "kalampoukas-5.2-staggered", [16, 16]),
+        ("zhang", "zhang-fig8", [55, 23]),
+        ("zhang", "zhang-fig9", [23, 23]),
     ],
 )
 def test_model_reaches_the_queues_that_experiments_expect(
-    name: str, forward: int, reverse: int
+    theory: str, name: str, peaks: list[int]
 ) -> None:
     """The model's queue peaks are the papers' to within one packet."""
-    one, two = _senders(name)
-    period = cycle(one, two)
-    outcomes = simulate((one, two), (20 * period, 40 * period))
-    assert abs(outcomes[0].queue_peak - forward) <= 1
-    assert abs(outcomes[1].queue_peak - reverse) <= 1
+    values = predict(theory, setup_at(name))
+    metric = "queue_peak_data" if theory == "kalampoukas" else "queue_peak"
+    found = [values[f"{metric}.{direction}"] for direction in ("forward", "reverse")]
+    assert found == pytest.approx(peaks, abs=1)
 
 
 @given(
