@@ -10,6 +10,7 @@ from twoway.contract.verdicts import VERDICTS
 from twoway.manifest import Manifest
 from twoway.measure.revision import revision
 from twoway.report.judging import judge_run
+from twoway.report.results import Experiment, read_results
 
 PAPER = "Zhang, Shenker, Clark, Observations, 1991"
 WINDOWS = [4, 8, 16]
@@ -94,3 +95,9 @@ def write_points(folder: Path) -> list[Path]:
     for run in points:
         judge_run(run).write(run / VERDICTS)
     return points
+
+
+def swept(folder: Path) -> Experiment:
+    """Make the sweep and read it; at one of its points a metric is undefined."""
+    (experiment,) = read_results(write_points(folder))
+    return experiment

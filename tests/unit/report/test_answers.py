@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.page_text import page_text
-from support.swept_runs import write_points
+from support.swept_runs import swept, write_points
 from support.synthetic_run import edit_manifest, write_run
 
 from twoway.api import Run, Sweep
@@ -23,7 +23,7 @@ from twoway.measure.document import compute
 from twoway.report.curves import axis_label, measured_curves
 from twoway.report.figures import all_figures
 from twoway.report.report import analyse_run
-from twoway.report.results import Experiment, Result, read_results
+from twoway.report.results import Experiment
 from twoway.report.run_answer import answer, hero_first
 from twoway.report.sweep_answer import answer_of, answer_tables
 from twoway.report.sweep_page import asked_of, derive, write_sweep_pages
@@ -31,28 +31,26 @@ from twoway.report.sweep_page import asked_of, derive, write_sweep_pages
 RATIO = {"ratio": Derived(formula="efficiency.first / efficiency.second * window")}
 
 
-def swept(tmp_path: Path) -> Experiment:
-    """Read a sweep of windows 4, 8 and 16 with two kinds of ACKs; one point is undefined."""
-    (experiment,) = read_results(write_points(tmp_path))
-    return experiment
-
-
-def with_values(result: Result, values: Sequence[float | None], buffer: float) -> list[Result]:
-    """Repeat a run with other seeds, one for each value of its metric `share`."""
+def of_shares(tmp_path: Path, *buffers: tuple[float, Sequence[float | None]]) -> Experiment:
+    """Make a sweep of buffers, each with a run for each value of its metric `share`."""
+    result = swept(tmp_path).results[0]
+    said = result.manifest.experiment
     axis = {"buffer": {"set": [], "to": [0.25, 0.5, 1, 2, 4]}}
     repeated = []
-    for seed, value in enumerate(values, start=1):
-        experiment = result.manifest.experiment.model_validate(
-            result.manifest.experiment.model_dump(by_alias=True)
-            | {"matrix": axis, "id": f"swept@buffer={buffer},seed={seed}"}
-        )
-        manifest = result.manifest.model_copy(
-            update={"experiment": experiment, "point": {"buffer": buffer, SEED: seed}}
-        )
-        found = {"share": Metric(value=value, unit="1")}
-        metrics = result.metrics.model_copy(update={"metrics": found})
-        repeated.append(Result(result.folder, manifest, metrics, result.verdicts))
-    return repeated
+    for buffer, values in buffers:
+        for seed, value in enumerate(values, start=1):
+            fields = {"matrix": axis, "id": f"swept@buffer={buffer},seed={seed}"}
+            experiment = said.model_validate(said.model_dump(by_alias=True) | fields)
+            point = {"experiment": experiment, "point": {"buffer": buffer, SEED: seed}}
+            found = {"share": Metric(value=value, unit="1")}
+            repeated.append(
+                replace(
+                    result,
+                    manifest=result.manifest.model_copy(update=point),
+                    metrics=result.metrics.model_copy(update={"metrics": found}),
+                )
+            )
+    return Experiment("swept", tuple(repeated))
 
 
 def test_a_sweep_answers_with_a_table_and_a_sentence(tmp_path: Path) -> None:
@@ -93,14 +91,8 @@ def test_programs_alone_answer_for_their_findings(tmp_path: Path) -> None:
 
 def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
     """Table and figure have mean and interval; a share that passes 50 % says where."""
-    first = swept(tmp_path).results[0]
-    runs = [
-        *with_values(first, [0.9, 0.8], 0.25),
-        *with_values(first, [0.7, 0.6], 0.5),
-        *with_values(first, [0.3, 0.4], 1),
-        *with_values(first, [0.2, 0.1], 2),
-    ]
-    experiment = Experiment("swept", tuple(runs))
+    low, high = [(0.25, [0.9, 0.8]), (0.5, [0.7, 0.6])], [(1, [0.3, 0.4]), (2, [0.2, 0.1])]
+    experiment = of_shares(tmp_path, *low, *high)
     answer = answer_of(experiment, ["share"])
     (figure,) = measured_curves(experiment, ["share"])
     mean, interval, _ = figure.lines
@@ -120,37 +112,29 @@ def test_seeds_have_an_interval_and_a_line_its_middle(tmp_path: Path) -> None:
     )
 
 
+FROM = "at buffer 0.25 to"
+
+
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
+        ([0.3, 0.6, 0.5], [0.4, 0.5, 0.7], f"rises from 46.7 % {FROM} 53.3 % at 2; 50 % at"),
         (
-            [0.3, 0.6, 0.5],
-            [0.4, 0.5, 0.7],
-            "rises from 46.7 % at buffer 0.25 to 53.3 % at 2; 50 % at",
+            *([0.1, 0.5, 0.9], [0.2, 0.61, 0.99]),
+            f"rises from 50 % {FROM} 60 % at 2, a difference of 10 ± 2.5 points by seed",
         ),
-        (
-            [0.1, 0.5, 0.9],
-            [0.2, 0.61, 0.99],
-            "rises from 50 % at buffer 0.25 to 60 % at 2, a difference of 10 ± 2.5 points by seed",
-        ),
-        ([1, 1, 1], [3, 3, 3], "rises from 1 at buffer 0.25 to 3 at 2, a difference of 2 ± 0 "),
-        ([0, 0, 0], [1, 1, 1], "rises from 0 at buffer 0.25 to 1 at 2, a difference of 1 ± 0 by"),
-        (
-            [0.5, 0.5, 0.5],
-            [1.5, 1.5, 1.5],
-            "rises from 0.5 at buffer 0.25 to 1.5 at 2, a difference",
-        ),
+        ([1] * 3, [3] * 3, f"rises from 1 {FROM} 3 at 2, a difference of 2 ± 0 "),
+        ([0] * 3, [1] * 3, f"rises from 0 {FROM} 1 at 2, a difference of 1 ± 0 by"),
+        ([0.5] * 3, [1.5] * 3, f"rises from 0.5 {FROM} 1.5 at 2, a difference"),
         ([0.3, 0.3, 0.3], [0.30001, 0.3, 0.3], "is 30 % at each buffer; means of 3 seeds."),
-        ([0.3, None, 0.3], [0.6, 0.6, 0.6], "rises from 30 % at buffer 0.25 to 60 % at 2; 50 % at"),
+        ([0.3, None, 0.3], [0.6, 0.6, 0.6], f"rises from 30 % {FROM} 60 % at 2; 50 % at"),
     ],
 )
 def test_a_sentence_says_no_more_than_its_draws(
     tmp_path: Path, low: list[float | None], high: list[float | None], said: str
 ) -> None:
     """Percent is for shares, equal prints are one, and a difference by chance is called so."""
-    first = swept(tmp_path).results[0]
-    runs = [*with_values(first, low, 0.25), *with_values(first, high, 2)]
-    (sentence,) = answer_of(Experiment("swept", tuple(runs)), ["share"]).sentences
+    (sentence,) = answer_of(of_shares(tmp_path, (0.25, low), (2, high)), ["share"]).sentences
     assert sentence.startswith(f"share {said}")
     by_chance = low == [0.3, 0.6, 0.5]
     assert (", a difference of 6.667 ± 38 points by seed, which" in sentence) == by_chance
@@ -182,29 +166,22 @@ def test_an_axis_is_labelled_with_its_unit(
 
 def test_a_line_that_ends_level_falls(tmp_path: Path) -> None:
     """The least value at the end of a line is its end, though another point has it, too."""
-    first = swept(tmp_path).results[0]
-    runs = [
-        run for x, y in ((0.25, 3.0), (1, 1.0), (2, 1.0)) for run in with_values(first, [y, y], x)
-    ]
-    (sentence,) = answer_of(Experiment("swept", tuple(runs)), ["share"]).sentences
+    buffers = ((0.25, [3.0, 3.0]), (1, [1.0, 1.0]), (2, [1.0, 1.0]))
+    (sentence,) = answer_of(of_shares(tmp_path, *buffers), ["share"]).sentences
     assert sentence == "share falls from 3 at buffer 0.25 to 1 at 2; means of 2 seeds."
 
 
 def test_seeds_alone_have_one_sentence(tmp_path: Path) -> None:
     """One point with seeds has a sentence: its mean, and the ends of the mean's interval."""
-    first = swept(tmp_path).results[0]
-    sweep = Experiment("swept", tuple(with_values(first, [0.2, 0.3, 0.4], 1)))
-    assert answer_of(sweep, ["share"]).sentences == (
+    assert answer_of(of_shares(tmp_path, (1, [0.2, 0.3, 0.4])), ["share"]).sentences == (
         "share is 30 %, the mean of 3 seeds; its 95 % interval goes from 5.16 % to 54.8 %.",
     )
 
 
 def test_draws_in_two_groups_are_named(tmp_path: Path) -> None:
     """The answer names both groups in which draws fall."""
-    first = swept(tmp_path).results[0]
-    runs = with_values(first, [0.1, 0.1, 0.11, 0.1, 0.9, 0.9, 0.91, 0.9], 1)
-    answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
-    (doubt,) = answer.doubts
+    draws = [0.1, 0.1, 0.11, 0.1, 0.9, 0.9, 0.91, 0.9]
+    (doubt,) = answer_of(of_shares(tmp_path, (1, draws)), ["share"]).doubts
     assert doubt.startswith("share at buffer 1: the draws fall in two groups, near 10.2 % and near")
 
 
@@ -241,9 +218,8 @@ def test_a_run_has_the_metrics_of_its_file(tmp_path: Path) -> None:
 
 def test_values_of_an_axis_are_compared_by_seed(tmp_path: Path) -> None:
     """An axis of two values has their difference, whose interval is that of each seed's."""
-    first = swept(tmp_path).results[0]
-    runs = [*with_values(first, [0.1, 0.5, 0.9], 0.25), *with_values(first, [0.2, 0.61, 0.99], 4)]
-    answer = answer_of(Experiment("swept", tuple(runs)), ["share"])
+    runs = of_shares(tmp_path, (0.25, [0.1, 0.5, 0.9]), (4, [0.2, 0.61, 0.99]))
+    answer = answer_of(runs, ["share"])
     assert answer_tables(answer)[1] == [
         ["buffer", "share difference", "95 %", "seeds"],
         ["4 - 0.25", "0.1", "± 0.025", "3"],
@@ -310,13 +286,11 @@ def test_a_frame_of_all_metrics_takes_more_columns(tmp_path: Path) -> None:
 # The first sentence of a report, made from the run's numbers, and its figure.
 
 
+BUSY, DATA, BUNCH = "Each link carries data all the time", "utilisation_data", "ack_bunch_max"
 _NOTHING = {
-    "utilisation_data.forward": 1.0,
-    "utilisation_data.reverse": 1.0,
-    "ack_bunch_max.first": 1.0,
-    "ack_bunch_max.second": 1.0,
-    "drops_data.forward": 0.0,
-    "drops_data.reverse": 0.0,
+    **{f"{DATA}.{way}": 1.0 for way in ("forward", "reverse")},
+    **{f"{BUNCH}.{name}": 1.0 for name in ("first", "second")},
+    **{f"drops_data.{way}": 0.0 for way in ("forward", "reverse")},
 }
 
 
@@ -331,34 +305,23 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Metric
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({}, "Each link carries data all the time."),
+        ({}, f"{BUSY}."),
         (
-            {
-                "utilisation_data.forward": 0.651,
-                "utilisation_data.reverse": 0.651,
-                "ack_bunch_max.first": 13.0,
-            },
+            {f"{DATA}.forward": 0.651, f"{DATA}.reverse": 0.651, f"{BUNCH}.first": 13.0},
             "Each link is without data 34.9 % of the time: ACKs come in bunches of up to 13.",
         ),
         (
-            {
-                "utilisation_data.forward": 0.9,
-                "ack_bunch_max.second": 55.0,
-                "drops_data.reverse": 1.0,
-            },
+            {f"{DATA}.forward": 0.9, f"{BUNCH}.second": 55.0, "drops_data.reverse": 1.0},
             (
                 "The link forward is without data 10 % of the time, reverse 0 %, and ACKs come in "
                 "bunches of up to 55; 1 data packet is dropped."
             ),
         ),
         (
-            {"ack_bunch_max.first": 2.0, "drops_data.forward": 1234.0},
-            "Each link carries data all the time; 1,234 data packets are dropped.",
+            {f"{BUNCH}.first": 2.0, "drops_data.forward": 1234.0},
+            f"{BUSY}; 1,234 data packets are dropped.",
         ),
-        (
-            {"goodput.first": 0.0},
-            "Each link carries data all the time; 1 of 2 connections delivers nothing.",
-        ),
+        ({"goodput.first": 0.0}, f"{BUSY}; 1 of 2 connections delivers nothing."),
     ],
     ids=["full", "bunches", "losses", "pairs", "still"],
 )

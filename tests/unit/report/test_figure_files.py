@@ -4,22 +4,15 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.swept_runs import write_points
+from support.swept_runs import swept, write_points
 
 from twoway.cli import main
 from twoway.errors import UsageError
 from twoway.report.figure_files import STYLES, Print, sweep_figures
 from twoway.report.paper_text import latex, markdown_table
 from twoway.report.print_figures import drawn_figures
-from twoway.report.results import Experiment, read_results
 
 PLAIN = Print("ieee", None, False, "twoway figures swept")
-
-
-def swept(tmp_path: Path) -> Experiment:
-    """Read a sweep of windows 4, 8 and 16 with two kinds of ACKs; one point is undefined."""
-    (experiment,) = read_results(write_points(tmp_path))
-    return experiment
 
 
 def test_a_sweep_is_written_for_a_paper(tmp_path: Path) -> None:

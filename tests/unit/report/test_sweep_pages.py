@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
-from support.swept_runs import write_points
+from support.swept_runs import swept, write_points
 
 from twoway.commands import sweep
 from twoway.commands.options import add_options
@@ -27,8 +27,8 @@ from twoway.sweeps.sweep import Outcome
 @pytest.mark.parametrize("count", [1, 1000])
 def test_a_page_of_many_points_draws_and_filters(browser: Any, tmp_path: Path, count: int) -> None:
     """Each point has a row, two points or more have figures, and a word finds one row."""
-    (swept,) = read_results(write_points(tmp_path))
-    first, matrix = swept.results[0], dict(swept.said.matrix)
+    sweep = swept(tmp_path)
+    first, matrix = sweep.results[0], dict(sweep.said.matrix)
     windows = list(range(1, count + 1))
     matrix["window"] = matrix["window"].model_copy(update={"to": windows})
     results = []
@@ -51,8 +51,7 @@ def test_a_page_of_many_points_draws_and_filters(browser: Any, tmp_path: Path, c
 @pytest.mark.slow
 def test_a_metric_without_a_value_leaves_a_gap(browser: Any, tmp_path: Path) -> None:
     """A point without a value keeps its row, with a dash; markup in a title is text."""
-    (swept,) = read_results(write_points(tmp_path))
-    first, *others = swept.results
+    first, *others = swept(tmp_path).results
     name = "efficiency.first"
     undefined = first.metrics.metrics[name].model_copy(update={"value": None})
     metrics = first.metrics.model_copy(
