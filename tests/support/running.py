@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -105,15 +106,16 @@ def problems_of(path: str) -> list[str]:
     return []
 
 
+def ran(argv: Sequence[str | Path], **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program and keep its output as text; without `check` any status will do."""
+    settings = {"check": False, "capture_output": True, "text": True, **settings}
+    return subprocess.run(argv, **settings)  # noqa: PLW1510 - among the settings
+
+
 def twoway(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does, and keep its output."""
-    return subprocess.run(
-        [sys.executable, "-m", "twoway.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=settings.pop("cwd", ROOT),
-        **settings,
+    return ran(
+        [sys.executable, "-m", "twoway.cli", *map(str, arguments)], **{"cwd": ROOT, **settings}
     )
 
 

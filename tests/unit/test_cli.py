@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from planted_modules import plant_modules, planted_that_ran
-from support.running import ROOT, SMALL, write_experiment
+from support.running import ROOT, SMALL, ran, write_experiment
 from support.running import twoway as fresh_twoway
 from support.synthetic_run import edit_manifest, metrics_of, write_run
 from support.warm_command import twoway
@@ -22,8 +22,6 @@ from twoway.backends.sandbox import own_core
 from twoway.cli import COMMANDS
 from twoway.commands import lab
 from twoway.contract.writing import write_json
-
-# The `twoway` command: its table of subcommands, and the backends' names.
 
 
 def test_version_stands_in_one_place() -> None:
@@ -49,7 +47,7 @@ def test_help_of_every_command(words: tuple[str, ...]) -> None:
 def test_the_list_of_commands_loads_no_numbers(word: str) -> None:
     """The list of commands and the version load neither NumPy nor pydantic."""
     argv = [sys.executable, "-X", "importtime", "-m", "twoway.cli", word]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = ran(argv, check=True, cwd=ROOT)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert loaded & {"argparse", "numpy", "pydantic"} == {"argparse"}
 
@@ -120,9 +118,7 @@ def test_closed_output() -> None:
 def test_small_limits(limit: str, sentence: str) -> None:
     """A shell limit that is too small for a run is named with its value; the status is 2."""
     command = f"ulimit {limit}; exec {sys.executable} -m twoway.cli run"
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran(["sh", "-c", command], cwd=ROOT)
     assert (done.returncode, done.stderr) == (2, f"twoway: {sentence}\n")
 
 
@@ -178,10 +174,8 @@ def test_words_of_others(tmp_path: Path) -> None:
 def test_colours_of_ours() -> None:
     """Twoway's own texts are coloured on a console; control characters in values are escaped."""
     code = "from twoway.messages import say; say('[red]hi[/] \\x1b[2J')"
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
         check=True,
         env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"},
     )
@@ -335,7 +329,7 @@ def test_a_worker_runs_no_module_of_the_current_folder(tmp_path: Path) -> None:
     plant_modules(stranger)
     (ours / "work.py").write_text(_WORK)
     argv = [sys.executable, str(ours / "work.py")]
-    done = subprocess.run(argv, cwd=stranger, capture_output=True, text=True, check=False)
+    done = ran(argv, cwd=stranger)
     assert planted_that_ran(stranger) == []
     assert done.stdout == "False\n", done.stderr  # the point is none, and fails
 
@@ -346,9 +340,6 @@ def test_a_labs_services_load_no_module_of_their_working_directory() -> None:
     assert services
     for path in services:
         assert "\nEnvironment=PYTHONSAFEPATH=1\n" in path.read_text(), path
-
-
-# The commands `new` and `compare`.
 
 
 # `twoway new` writes valid experiments, or nothing.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.plans import plan_with
-from support.running import ROOT
+from support.running import ROOT, ran
 
 from twoway import confinement, system_calls
 from twoway.backends import uml
@@ -100,7 +100,7 @@ def test_filters_hold_without_bubblewrap() -> None:
     """Under system_calls.py a program can make UNIX sockets, but no network sockets."""
     tries = "from socket import *\nsocket(AF_UNIX)\nsocket(AF_INET)"
     argv = [sys.executable, "-I", system_calls.__file__, sys.executable, "-c", tries]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = ran(argv)
     assert "line 3" in done.stderr
     assert "PermissionError: [Errno 1]" in done.stderr
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import results_noticed
 import results_page
 import speed_page
 import yaml
-from support.running import ROOT
+from support.running import ROOT, ran
 from support.today import DAY, DAYS
 
 from twoway.commands.options import all_ids
@@ -23,9 +22,7 @@ from twoway.description.point import point_names
 from twoway.report.papers_tables import write_claims
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[a-z]*.md"))
-TRACKED = subprocess.run(
-    ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
-).stdout.split()
+TRACKED = ran(["git", "ls-files", "*.md"], check=True, cwd=ROOT).stdout.split()
 # Pages of history have counts that were true when they were written.
 _OF_THEIR_DAY = ("CHANGELOG.md", "docs/decisions/", "docs/lab.md", "vm/patches/upstream/")
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -126,18 +123,16 @@ def test_make_help_lists_every_target() -> None:
     """`make help` lists each target of the Makefile that has a description."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     described = re.findall(r"^(\S+):.* ## ", makefile, re.MULTILINE)
-    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    said = ran(["make", "help"], check=True, cwd=ROOT)
     assert re.findall(r"^  make (\S+)", said.stdout, re.MULTILINE) == described
 
 
 def test_make_help_lists_every_layer_of_tests() -> None:
     """`make help` lists each LAYER that `make test` takes; any other is an error."""
-    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    said = ran(["make", "help"], check=True, cwd=ROOT)
     layers = re.findall(r"^    LAYER=(\S+)", said.stdout, re.MULTILINE)
     assert {"long", "smp", "lab"} < {*layers}
-    other = subprocess.run(
-        ["make", "test", "LAYER=other"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    other = ran(["make", "test", "LAYER=other"], cwd=ROOT)
     assert f"LAYER: must be one of {' '.join(layers)}, got other." in other.stderr
 
 

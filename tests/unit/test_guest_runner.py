@@ -1,7 +1,6 @@
 """The guest's runner: its own modules, late changes, and sentences about commands that fail."""
 
 import re
-import subprocess
 import sys
 from unittest.mock import Mock
 
@@ -10,19 +9,18 @@ import plan_clock
 import pytest
 import run
 from network import GuestError
+from support.running import ran
 
 from twoway.guest.runner import compiled_runner
-
-# The guest's runner loads its own modules and refuses late changes.
 
 
 def test_the_compiled_runner_reads_no_module() -> None:
     """The compiled runner has each module of its own and of Python that it imports."""
     argv = [sys.executable, "-I", "-S", "-v", str(compiled_runner())]
-    ran = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert "No such file or directory: '/mnt/run/plan.json'\n" in ran.stderr
-    assert 'File "/mnt/twoway/vm/guest/run.py", line ' in ran.stderr
-    read = re.findall(r"^import '(\S+)' # <\S+SourceFileLoader", ran.stderr, re.MULTILINE)
+    done = ran(argv)
+    assert "No such file or directory: '/mnt/run/plan.json'\n" in done.stderr
+    assert 'File "/mnt/twoway/vm/guest/run.py", line ' in done.stderr
+    read = re.findall(r"^import '(\S+)' # <\S+SourceFileLoader", done.stderr, re.MULTILINE)
     assert {name.partition(".")[0] for name in read} <= {"abc", "codecs", "encodings", "io"}
 
 

@@ -12,8 +12,6 @@ from support.warm_command import twoway
 from twoway.errors import UsageError
 from twoway.messages import suggest
 
-# Errors as a Python program sees them, and names that may be meant.
-
 # Suggestions of names that may be meant.
 
 FIELDS = [

@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
-from support.running import ROOT, twoway
+from support.running import ROOT, ran, twoway
 
 from twoway import __version__, paths
 from twoway.backends.own_modules import own_modules
@@ -161,13 +160,10 @@ def test_a_step_of_ci_ends_as_its_command(tmp_path: Path, scripts: str, command:
     said.write_text('#!/bin/sh\n[ $1 = build ] || { printf "%s\\n" "$@"; exit 3; }\n')
     said.chmod(0o755)
     values = {"RESULTS": "r", "EXPERIMENTS": "a --b", "SCRIPTS": scripts, "PROGRAM": "p"}
-    done = subprocess.run(
+    done = ran(
         ["bash", "-c", script],
         env={"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_ACTION_PATH": str(ROOT), **values},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 3
     words = done.stdout.split()

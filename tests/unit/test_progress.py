@@ -2,19 +2,16 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.running import ROOT
+from support.running import ROOT, ran
 
 from twoway import progress
 from twoway.progress import Steps, SweepBar
-
-# Lines of progress where standard error is no terminal.
 
 
 def test_a_long_step_prints_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,13 +70,10 @@ def test_lines_say_where_tests_are(tmp_path: Path) -> None:
     """With several processes lines count the tests and name those that run, and each failure."""
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", tmp_path],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1
     before, _, after = done.stdout.partition("= FAILURES =")

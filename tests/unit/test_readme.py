@@ -1,17 +1,14 @@
 """README, pictures and figures of speed: fresh, and a command that became slower is named."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import instructions
 import pytest
 from pictures import ASSETS, all_drawn_pictures
-from support.running import ROOT
+from support.running import ROOT, ran
 
 from twoway import __version__
-
-# README and pictures: a short page, fresh pictures, times of docs/speed.md.
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SPEED = (ROOT / "docs/speed.md").read_text(encoding="utf-8")
@@ -71,7 +68,7 @@ def test_the_changelog_names_the_commit_of_a_release() -> None:
     unreleased, release = re.findall(r"^## \[([^]]+)\]", changes, re.MULTILINE)
     commit = re.findall(r"^The first release: the commit `(\w+)`", changes, re.MULTILINE)[0]
     argv = ["git", "show", f"{commit}:CITATION.cff"]
-    released = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    released = ran(argv, check=True, cwd=ROOT).stdout
     assert unreleased == "Unreleased"
     assert f"\nversion: {release}\n" in released
 

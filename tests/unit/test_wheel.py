@@ -1,13 +1,12 @@
 """The wheels that pip and uv build: their contents, and use without the checkout."""
 
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from support.running import ROOT
+from support.running import ROOT, ran
 
 from twoway.paths import cache
 
@@ -20,13 +19,10 @@ def uv(*words: str | Path, **settings: str) -> None:
     """Run uv without downloads; skip if its cache lacks something."""
     if UV is None:
         pytest.skip("no uv here: make env fetches it")
-    done = subprocess.run(
+    done = ran(
         [UV, *words, "--quiet", "--offline"],
         cwd=ROOT,
         env={"HOME": str(Path.home()), "PATH": "/usr/bin:/bin", **settings},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     if "network was disabled" in done.stderr:
         pytest.skip("a package is not in uv's cache: make env fetches it")
@@ -49,9 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(environment: Path, folder: Path, *words: str) -> str:
     """Run an environment's command in a folder; return its output."""
-    return subprocess.run(
-        [environment / "bin/twoway", *words], cwd=folder, capture_output=True, text=True, check=True
-    ).stdout
+    return ran([environment / "bin/twoway", *words], check=True, cwd=folder).stdout
 
 
 def test_an_installed_twoway_lists_vets_and_plans(installed: Path, tmp_path: Path) -> None:
@@ -68,7 +62,7 @@ def test_a_wheel_has_all_that_experiments_and_guests_need(installed: Path) -> No
         *("experiments", "kernel-modules", "papers", "suites", "tc-profiles", "topologies", "vm")
     ]
     argv = ["git", "ls-files", "-co", "--exclude-standard", *folders]
-    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = ran(argv, check=True, cwd=ROOT).stdout
     names = {name for name in listed.split() if not name.startswith("kernel-modules/tests/")}
     found = {path for path in share.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert {str(path.relative_to(share)) for path in found} == names | {"REVISION"}
@@ -80,7 +74,7 @@ def test_runs_of_an_installed_twoway_are_kept_in_this_folder(
     """Results go to the current folder, not to the environment."""
     code = "from twoway.paths import results; print(results().absolute())"
     argv = [str(installed / "bin/python"), "-c", code]
-    printed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    printed = ran(argv, check=True, cwd=tmp_path).stdout
     assert printed == f"{tmp_path / 'results'}\n"
 
 

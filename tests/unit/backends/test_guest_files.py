@@ -16,8 +16,6 @@ from twoway.errors import RunError
 from twoway.progress import RunClock
 from twoway.runs.manifest import _capture_drops, _clocks
 
-# The files that a guest may leave in its folder, checked after its end.
-
 
 def test_folders_nested_without_end(tmp_path: Path) -> None:
     """Folders that a guest nested too deep are removed and reported; all other folders stay."""

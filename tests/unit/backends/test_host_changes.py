@@ -9,12 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.running import ROOT
+from support.running import ROOT, ran
 
 from twoway.backends.host_changes import HostChanges
 from twoway.errors import RunError, UsageError
-
-# A run's changes to the machine are undone, whatever ends it.
 
 # A program that changes a setting, prints the new value, and waits to be killed.
 KILLED = """
@@ -176,11 +174,8 @@ def on_a_machine(script: str, *arguments: str, before: str = "") -> list[str]:
     """Run a shell script in new namespaces; return its output."""
     machine = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
     shell = ["sh", "-c", MACHINE.format(before=before), "sh", "sh", "-c", script, "sh", *arguments]
-    done = subprocess.run(
+    done = ran(
         [*machine, *shell],
-        capture_output=True,
-        text=True,
-        check=False,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         timeout=120,

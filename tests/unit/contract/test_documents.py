@@ -25,8 +25,6 @@ from twoway.plan.plan import build_plan
 from twoway.runs.manifest import describe
 from twoway.runs.points import load_point
 
-# The documents of a run's folder: their content, and refusals.
-
 # Every kind of step: modules, DTM channels.
 EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
 

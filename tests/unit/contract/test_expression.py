@@ -21,8 +21,6 @@ from twoway.contract.expression import (
 from twoway.contract.metrics import Metric
 from twoway.contract.model import demand
 
-# Expressions over metrics: values, units, reasons and refusals.
-
 METRICS = {
     "goodput.bbr": Metric(value=6.0, unit="Mbit/s"),
     "goodput.cubic-1": Metric(value=1.0, unit="Mbit/s"),

@@ -17,8 +17,6 @@ from twoway.contract.writing import refuse_full_disk, write_json, written_aside
 from twoway.errors import DiskFullError
 from twoway.runs.captures import pack
 
-# Only one module opens a run's files; it follows no link and creates only new files.
-
 VICTIM = "the user's"
 
 

@@ -30,8 +30,6 @@ from twoway.paths import (
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-# Files of experiments: folders, search, and profiles and topologies beside them.
-
 # The folders of experiments, and the search for their files.
 
 FILES = experiment_files()

@@ -17,8 +17,6 @@ from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 from twoway.runs.program_search import INSTALL
 
-# Programs of an experiment: refusals before anything runs, and copied files.
-
 PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 
 

@@ -15,8 +15,6 @@ from twoway.links.interface import Interface
 from twoway.paths import TOPOLOGIES
 from twoway.plan.personality import host_routes
 
-# A topology's Python runs in the sandbox, and its output is checked like a file.
-
 # A valid topology, to which a test adds a fault.
 PAIR = """
 from mininet.topo import Topo

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.running import ROOT
+from support.running import ROOT, ran
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
@@ -21,8 +21,6 @@ from twoway.guest.seals import contents
 from twoway.guest.source import Flavour, KernelSource, version_of
 from twoway.paths import VM
 from twoway.progress import Steps
-
-# The programs that build the guest.
 
 BUILDING = (
     "from twoway.guest.kernel import call; call(['sh', '-c', 'echo $$ > pid; exec sleep 99'])"
@@ -321,9 +319,7 @@ KBUILD = ("-D__KERNEL__", "-O2", '-DKBUILD_MODNAME="{name}"', "-c", "-o", "{name
 
 def _compile(folder: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = [each.format(name=name) for each in (*KBUILD, *words, f"{folder}/mm/{name}.c")]
-    return subprocess.run(
-        [folder / "headers/cc", *command], cwd=folder, capture_output=True, text=True, check=False
-    )
+    return ran([folder / "headers/cc", *command], cwd=folder)
 
 
 @pytest.fixture

@@ -22,8 +22,6 @@ from twoway.manifest import MACHINE, HostClock, Kernel, Machine
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-# A multi-host run: a plan shared among hosts, whose artifacts become one run.
-
 PLACES = {
     "left": Place(nodes=["h1"], links={"h1-eth0": "enp1s0"}),
     "middle": Place(nodes=["r1", "r2"], links={"r1-eth0": "enp1s0", "r2-eth0": "enp2s0"}),

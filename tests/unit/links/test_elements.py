@@ -18,8 +18,6 @@ from twoway.links.proof import not_proven
 from twoway.measure.analysis import Analysis
 from twoway.measure.run_folder import Run
 
-# A link's elements say what they do to packets, so that no reader has to know their classes.
-
 
 class Corruption(BehindQueue):
     """An element that no reader knows: it loses packets, and moves those before and after."""

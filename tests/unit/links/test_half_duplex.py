@@ -21,8 +21,6 @@ from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile, media
 from twoway.runs.points import load_point
 
-# Half-duplex links: a profile becomes two queues on a medium, or is refused.
-
 END = {"rate_mbit": 20, "delay_ms": 2, "queue_packets": 9}
 
 

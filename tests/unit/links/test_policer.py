@@ -16,8 +16,6 @@ from twoway.links.policer import Policer, TokenBucket
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 
-# Policers: tc's arguments, and refusals.
-
 POLICER = {"rate_mbit": 8, "burst_bytes": 30_000}
 
 

@@ -23,8 +23,6 @@ from twoway.links.timetable import Timetable
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 
-# Links that change by a table: departure times in small numbers.
-
 MS, S = 10**6, 10**9
 
 

@@ -11,8 +11,6 @@ from conversation import packets
 from twoway.measure.paws_rejections import rejected_as_old
 from twoway.measure.round_trips import round_trips, unwrap_numbers
 
-# Round trips: packets that acknowledge nothing, sequence numbers that wrap to 0.
-
 
 @pytest.mark.parametrize("isn", [1000, (1 << 31) + 1000])
 def test_a_syn_acknowledges_no_data(isn: int) -> None:

@@ -17,8 +17,6 @@ from two_vantage import PROPAGATION_NS, TwoWayPath
 from twoway.measure.queues import Passage, occupancy
 from twoway.measure.registry import all_estimators
 
-# The names of all quantities, of runs and of captures.
-
 
 def everywhere() -> list[Definition]:
     """Return the definitions of all estimators, with repetitions."""

@@ -20,8 +20,6 @@ from twoway.plan.personality import node_sysctls, root_sysctls
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-# The preset `linux` changes no setting that no field overrides.
-
 PRESETS = "stack.preset: must be papers, linux, or linux-X.Y with a kernel's version"
 NO_PROOF = "no check proves what they set up"
 NO_CHECK = "no check proves windows and ACKs of linux"

@@ -1,13 +1,12 @@
 """The plan is complete and in order, wherever and whenever it is made."""
 
 import copy
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.running import ROOT, SMALL, write_experiment
+from support.running import ROOT, SMALL, ran, write_experiment
 from support.warm_command import twoway
 
 from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
@@ -81,9 +80,7 @@ from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 print(build_plan(load_point({str(path)!r})).modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = ran([sys.executable, "-c", script], check=True, cwd=ROOT)
     assert done.stdout == "['tcp_mine.ko']\n"
 
 

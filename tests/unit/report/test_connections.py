@@ -19,8 +19,6 @@ from twoway.report.figures import all_figures
 from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table
 from twoway.report.report import analyse_run
 
-# Pages of many connections: distributions, and the worst connections.
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Metrics]:

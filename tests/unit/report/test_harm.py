@@ -15,8 +15,6 @@ from twoway.report.card import read_card
 from twoway.report.card_comparing import compare_cards, compare_columns
 from twoway.report.harm import HARMS, with_harm
 
-# Harm: a connection beside others, compared with the same connection alone.
-
 GOODPUT, RTT = HARMS[0], HARMS[3]
 
 

@@ -30,8 +30,6 @@ from twoway.report.report import analyse_run
 from twoway.report.results import Experiment, Result, read_results
 from twoway.report.thumbnail import thumbnail
 
-# Figures of papers drawn again: contents, verdicts, and pages.
-
 PAGE = "zhang-shenker-clark-observations-1991.html"
 FIGURES: list[dict[str, Any]] = [
     {
@@ -319,8 +317,6 @@ def test_a_papers_page_leads_with_its_figures(browser: Any, site: Path) -> None:
     there.click().perform()
     WebDriverWait(browser, 20).until(lambda b: "swept@window=16,acks=delayed" in b.current_url)
 
-
-# Figures of one metric against another, and of Barakat and Altman's safe region.
 
 # Figures of one metric against another.
 

@@ -14,8 +14,6 @@ from twoway.report.judging import repeated_name
 from twoway.report.repetitions import summarise_runs, without_seed, write_held
 from twoway.report.statistics import spread
 
-# Repetitions of points: spread, and the number of seeds for which a statement holds.
-
 PASS, FAIL, UNTOLD = Verdict.AS_STATED, Verdict.CHANGED, Verdict.CANNOT_TELL
 
 

@@ -20,8 +20,6 @@ from twoway.report.results import Experiment, read_results
 from twoway.report.sweep_page import write_sweep_pages
 from twoway.sweeps.sweep import Outcome
 
-# The page of a sweep with one point, and with a thousand, in a real browser.
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 1000])

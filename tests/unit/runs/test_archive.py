@@ -25,8 +25,6 @@ from twoway.runs import archive, share_file
 from twoway.runs.archive import ArchiveError, finished_runs, pack_runs, unpack_runs
 from twoway.runs.share_file import share_runs, shared_runs
 
-# Runs moved between machines arrive complete and unchanged, or not at all.
-
 RUNS = ["one/20000101-000000-000000", "two@x=1/20000101-000001-000000"]
 
 

@@ -15,8 +15,6 @@ from twoway.errors import UsageError
 from twoway.runs import run
 from twoway.runs.finding import find_run, find_runs, finished_runs
 
-# Finding finished runs, and listing them.
-
 OLD, NEW = "20260101-000000-000001", "20260102-000000-000001"
 
 

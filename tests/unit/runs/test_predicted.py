@@ -18,8 +18,6 @@ from twoway.runs.points import load_point
 from twoway.runs.predicted import find_shrunk, is_up_to_date, load_points, read_predictions, write
 from twoway.theory.registry import predict
 
-# The file of predicted values of a folder's experiments: written, checked, and compared.
-
 SAID: dict[str, Any] = {
     "metric": ["efficiency.left", "efficiency.right"],
     "value": "theory",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from support.running import SWEPT, twoway, write_experiment
+from support.running import SWEPT, ran, twoway, write_experiment
 from support.synthetic_run import write_run
 
 from twoway.backends.sandbox import furnish, own_core
@@ -23,8 +23,6 @@ from twoway.runs import run
 from twoway.runs.captures import pack
 from twoway.runs.clean import remove_captures
 from twoway.runs.manifest import LOCK
-
-# A run's folder in a folder where another user puts links.
 
 USER = 1001
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused or gives files away")
@@ -124,7 +122,7 @@ def test_nothing_but_size_changes(tmp_path: Path) -> None:
     for path, content in zip(packed, written.values(), strict=True):
         done = subprocess.run(["zstd", "-dc", path], capture_output=True, check=True)
         assert done.stdout == content
-        listed = subprocess.run(["zstd", "-lv", path], capture_output=True, text=True, check=True)
+        listed = ran(["zstd", "-lv", path], check=True)
         assert "Check: XXH64" in listed.stdout
 
 

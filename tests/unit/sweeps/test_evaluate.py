@@ -1,12 +1,12 @@
 """`twoway evaluate` answers a request that no run can follow with a sentence."""
 
 import json
-import subprocess
 import sys
 import time
 from typing import Any
 
 import pytest
+from support.running import ran
 
 from twoway.backends.uml import Uml
 from twoway.sweeps.evaluate import Evaluation, Job, TimeBudgetError, _answered, _at_most, point_for
@@ -57,7 +57,7 @@ def test_a_request_has_each_key_once() -> None:
 def test_a_closed_input_is_refused() -> None:
     """A command without stdin says so, with exit code 2."""
     command = f"{sys.executable} -m twoway.cli evaluate <&-"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    done = ran(["sh", "-c", command])
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("twoway: stdin is closed; requests come from it")
 

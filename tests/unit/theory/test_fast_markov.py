@@ -13,8 +13,6 @@ from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
 from twoway.theory.network import Setup
 from twoway.theory.registry import predict
 
-# FAST's Markov chain against queues with known answers, a simulation, and its error bound.
-
 MBIT = 1e6
 
 

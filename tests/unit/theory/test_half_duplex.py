@@ -14,8 +14,6 @@ from twoway.theory.kalampoukas import cycle
 from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict
 
-# Fixed windows over a half-duplex link: predictions, and refusals.
-
 US = 1e-6
 DATA, ACK, GAP = 600 * US, 16 * US, 200 * US
 

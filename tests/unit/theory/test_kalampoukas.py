@@ -15,8 +15,6 @@ from twoway.theory import kalampoukas, zhang
 from twoway.theory.packet_model import Sender, simulate
 from twoway.theory.registry import predict, printed_values
 
-# Kalampoukas's closed forms, against worked numbers and an independent packet-level model.
-
 FREE = Fraction(0)
 
 

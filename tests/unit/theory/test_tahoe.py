@@ -21,8 +21,6 @@ from twoway.theory.tahoe.receiver import HELD_NS, QUICK, Receiver
 from twoway.theory.tahoe.setting import outcome_of, random_starts
 from twoway.theory.tahoe_chain import Hop, simulate
 
-# The packet-level model of Zhang's network: its table, its parts, and its timers.
-
 POINTS = {
     theory: [point for name in names for point in point_names(name)]
     for theory, names in {

@@ -19,8 +19,6 @@ from twoway.description.traffic.transfers import Transfers
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
-# Films and transfers are drawn by their papers' rules from a seed.
-
 FILM = {"mean_mbit": 10, "frames_per_s": 25}
 TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
 

@@ -13,8 +13,6 @@ from twoway.measure.metrics.acks import bunches_of_queue, spacing
 from twoway.measure.metrics.clustering import clusters
 from twoway.measure.queues import Passage
 
-# Clusters of data among the packets that leave a queue, by hand.
-
 
 def _measured(order: str, window: int = 2) -> tuple[float, ...]:
     """Return the metrics of packets in order: `a` of a connection, its FIN `f`, `x` of others."""

@@ -14,8 +14,6 @@ from twoway.measure.busy_periods import BusyPeriods, busy_peaks, busy_periods, g
 from twoway.measure.metrics.busy_periods import alternating_peaks, idle_periods
 from twoway.measure.queues import Occupancy, Passage, occupancy
 
-# Busy periods, from a queue's departures.
-
 
 def departures(kinds: str) -> Passage:
     """Make packets that leave one second apart from 0 on: D is data, a is an acknowledgement."""

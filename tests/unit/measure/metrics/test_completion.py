@@ -10,8 +10,6 @@ from twoway.measure.datagrams import DatagramView, jitter_ns, join
 from twoway.measure.metrics.completion import completion_time, completion_times
 from twoway.measure.metrics.datagrams import datagrams, overtaking_share
 
-# Completion times of transfers: until the last missing byte arrives.
-
 
 def _transfer(size: int | None, time_ns: list[int], seq: list[int]) -> Ends:
     """Make a transfer of a size, with arrivals of its segments of 100 bytes."""

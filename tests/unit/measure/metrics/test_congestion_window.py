@@ -21,8 +21,6 @@ from twoway.measure.metrics.window import cycle_ends
 from twoway.measure.metrics.window_phase import MOST, growth_exponent, phase
 from twoway.measure.queues import Occupancy
 
-# The congestion window in the kernel's reports, by hand.
-
 HEADER = "# rtt: us\ntime_ns,source_port,cwnd,ssthresh,rtt_us\n"
 
 

@@ -18,8 +18,6 @@ from twoway.measure.metrics.share import convergence_time, share_least
 from twoway.measure.metrics.throughput import fairness, goodput
 from twoway.measure.metrics.throughput_dip import throughput_dip
 
-# Goodput over a flow's own sending time, and segments sent again.
-
 # Goodput over a flow's own sending time, on segments made by hand.
 
 MS = 1_000_000
@@ -116,8 +114,6 @@ def test_copies_by_a_link_are_no_retransmissions() -> None:
     found = retransmissions.measure(analysis, analysis.connections["0"])
     assert tuple(found) == (1, 1 / 3, 1)
 
-
-# Goodput, shares and fairness of whole seconds, and the dip in any second.
 
 # Goodput, shares and fairness of whole seconds.
 

@@ -21,8 +21,6 @@ from twoway.measure.metrics.queue_length import BINS, period_s, plateau_levels, 
 from twoway.measure.metrics.synchronisation import phase, synchronisation
 from twoway.measure.queues import Occupancy
 
-# Plateaus, periods, epochs and synchronisation of queues drawn by hand.
-
 
 def square_wave(high: int, low: int, half_ns: int, cycles: int, delay_ns: int = 0) -> Occupancy:
     """Make a queue that is alternately high and low for equal times, from a time on."""
