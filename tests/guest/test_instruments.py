@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tshark_case
 import tshark_fields
-import tshark_tracking
+import tshark_oracle
 from capture_analysis import analyse
 from capture_analysis.one_capture.limit import CANNOT_TELL
 from corpus import Specimen
@@ -99,13 +98,13 @@ def test_captures_of_a_run_are_as_tshark_says(tmp_path: Path) -> None:
     specimens = [Specimen(path.name, path) for path in sorted(run.rglob("*.pcap.zst"))]
     assert len(specimens) >= 4
     seen: set[str] = set()
-    for case in tshark_case.cases(specimens):
+    for case in tshark_oracle.cases(specimens):
         assert len(case.packets) > 100
         assert not list(tshark_fields.count_differences(case))
         assert not list(tshark_fields.field_differences(case, seen))
         assert not list(tshark_fields.end_differences(case))
-        assert not list(tshark_tracking.sequence_differences(case))
-        assert not list(tshark_tracking.rtt_differences(case, seen))
+        assert not list(tshark_fields.sequence_differences(case))
+        assert not list(tshark_fields.rtt_differences(case, seen))
 
 
 def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:

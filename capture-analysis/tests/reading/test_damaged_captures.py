@@ -73,7 +73,7 @@ def test_broken_chain(tmp_path: Path) -> None:
 LONG_FRAMES = [built.ethernet(built.ipv4(built.tcp(seq=k) + bytes(k))) for k in range(12)]
 LONG = {
     order: (
-        built.pcap(LONG_FRAMES, order=order, magic=0xA1B2C3D4).replace(
+        built.pcap(LONG_FRAMES, order=order, kind="us").replace(
             struct.pack(order + "I", 1000), struct.pack(order + "I", 1_700_000_000)
         ),
         built.section(order)

@@ -49,17 +49,17 @@ def fate(frame: bytes, link_type: int = 1) -> str:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(
-    ("magic", "unit_ns", "name"),
+    ("kind", "unit_ns", "name"),
     [
-        (0xA1B2C3D4, 1000, "pcap, {}-endian, us"),
-        (0xA1B23C4D, 1, "pcap, {}-endian, ns"),
-        (0xA1B2CD34, 1000, "pcap modified, {}-endian, us"),
+        ("us", 1000, "pcap, {}-endian, us"),
+        ("ns", 1, "pcap, {}-endian, ns"),
+        ("modified", 1000, "pcap modified, {}-endian, us"),
     ],
 )
-def test_classic_files_give_exact_columns(order: str, magic: int, unit_ns: int, name: str) -> None:
+def test_classic_files_give_exact_columns(order: str, kind: str, unit_ns: int, name: str) -> None:
     """All columns are exact, for both byte orders and the three kinds of classic files."""
     frames = [ethernet(ipv4(tcp(built.SACK + built.TIMESTAMPS, 0x111, seq=2**32 - 1) + b"abc"))]
-    packets, parser = parse(built.pcap(frames * 2, order=order, magic=magic))
+    packets, parser = parse(built.pcap(frames * 2, order=order, kind=kind))
     assert {field.name: getattr(packets, field.name)[1] for field in fields(Packets)} == {
         "time_ns": 1000 * SECOND_NS + unit_ns,
         "frame_bytes": 14 + 20 + 20 + 12 + 12 + 3 + 1,
@@ -282,7 +282,7 @@ def test_payload_and_marks(frame: bytes, payload: int, marks: int) -> None:
 @pytest.mark.parametrize(("fraction", "beyond"), [(999_999, 0), (1_000_000, 1), (2_500_000, 1)])
 def test_excessive_fraction_is_added_and_counted(fraction: int, beyond: int) -> None:
     """A fraction of a second that is one or more is added to the time and counted."""
-    content = bytearray(built.pcap([ethernet(ipv4())], magic=0xA1B2C3D4))
+    content = bytearray(built.pcap([ethernet(ipv4())], kind="us"))
     struct.pack_into("<I", content, 28, fraction)
     packets, parser = parse(bytes(content))
     assert packets.time_ns[0] == 1000 * SECOND_NS + fraction * 1000

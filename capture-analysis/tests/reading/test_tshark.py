@@ -1,23 +1,21 @@
 """Every packet of a corpus of captures compared with tshark's fields.
 
 Reasoned differences from tshark are listed: tshark_fields.DEVIATIONS,
-tshark_tracking.RTT_DEVIATIONS and NOT_ANALYSED, and `why` of a Specimen for which tshark reads
+tshark_fields.RTT_DEVIATIONS and NOT_ANALYSED, and `why` of a Specimen for which tshark reads
 another capture. Any other difference fails, and so does a deviation that nothing shows.
 """
 
 import corpus
-import corpus_real
 import corpus_tools
 import numpy as np
 import pytest
-import tshark_case
 import tshark_fields
-import tshark_tracking
+import tshark_oracle
 from capture_analysis.columns import concatenate, empty_columns
 from capture_analysis.reading.capture import Capture
 from corpus import Specimen
 from reference.parser import PlainParser
-from tshark_case import Case
+from tshark_oracle import Case
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +28,13 @@ def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
     folder = tmp_path_factory.mktemp("corpus")
     plain = corpus.build(folder)
     named = {each.name: each for each in plain}
-    return plain + corpus_tools.build(folder, named) + corpus_real.build(folder)
+    return plain + corpus_tools.build(folder, named) + corpus_tools.build_real(folder)
 
 
 @pytest.fixture(scope="module")
 def cases(specimens: list[Specimen]) -> list[Case]:
     """Read the whole corpus; return each capture with tshark's answers."""
-    return tshark_case.cases(specimens)
+    return tshark_oracle.cases(specimens)
 
 
 def test_corpus_is_large(specimens: list[Specimen]) -> None:
@@ -80,15 +78,15 @@ def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPa
 
 def test_sequence_numbers_are_as_tshark_says(cases: list[Case]) -> None:
     """Unwrapped sequence and acknowledgement numbers equal tshark's relative ones, mod 2^32."""
-    known = [case for case in cases if tshark_tracking.analysed(case)]
-    found = [text for case in known for text in tshark_tracking.sequence_differences(case)]
+    known = [case for case in cases if tshark_fields.analysed(case)]
+    found = [text for case in known for text in tshark_fields.sequence_differences(case)]
     assert not found, "\n".join(found)
 
 
 def test_round_trip_times_are_as_tshark_says(cases: list[Case]) -> None:
     """Round trips equal tshark's to the nanosecond, and all listed deviations occur."""
     seen: set[str] = set()
-    known = [case for case in cases if tshark_tracking.analysed(case)]
-    found = [text for case in known for text in tshark_tracking.rtt_differences(case, seen)]
+    known = [case for case in cases if tshark_fields.analysed(case)]
+    found = [text for case in known for text in tshark_fields.rtt_differences(case, seen)]
     assert not found, "\n".join(found)
-    assert seen == {each.reason for each in tshark_tracking.RTT_DEVIATIONS}
+    assert seen == {each.reason for each in tshark_fields.RTT_DEVIATIONS}

@@ -100,7 +100,7 @@ def mixed(path: Path, isn: int = 1) -> Path:
             for packet in (ipv4(there), ipv4(back, source=2, destination=1))
         ]
     frames += [ipv4(tcp(source=3000) + built.PAYLOAD, source=7)] * 2
-    path.write_bytes(built.pcap(frames, magic=0xA1B2C3D4, link_type=101))
+    path.write_bytes(built.pcap(frames, kind="us", link_type=101))
     return path
 
 

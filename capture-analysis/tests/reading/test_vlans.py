@@ -159,7 +159,7 @@ def test_connections_alike(packets: list[tuple[Tags, bool, int, int, int]]) -> N
 
 def written(path: Path, frames: Sequence[bytes]) -> Path:
     """Write a capture file."""
-    path.write_bytes(built.pcap(frames, magic=0xA1B2C3D4))
+    path.write_bytes(built.pcap(frames, kind="us"))
     return path
 
 

@@ -1,9 +1,9 @@
 """More than 200 captures of every kind, built again on demand, and always alike.
 
 `build` writes them into a folder. Each is a conversation (corpus_conversations.py, and its variants
-by corpus_ip.py and corpus_tcp.py) behind a link's headers (corpus_links.py) in a file format
-(corpus_files.py); or made of such a file by a program (corpus_tools.py); or, the only one that
-differs each time, traffic of this machine (corpus_real.py).
+by corpus_tcp.py) behind headers (corpus_headers.py) in a file format (corpus_files.py); or made of
+such a file by a program, or traffic of this machine, the only one that differs each time
+(corpus_tools.py).
 """
 
 import gzip
@@ -15,19 +15,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import corpus_ip
+import corpus_headers
 import corpus_tcp
 from corpus_conversations import Datagram, several, whole
-from corpus_files import Frame, Interface, Pcapng, pcap, pcapng
-from corpus_links import LINKS, Link
+from corpus_files import Interface, Pcapng, pcapng
+from corpus_headers import LINKS, Link
+from hand_built import Frame, classic
 
 FORMATS: dict[str, Callable[[Sequence[Frame], int], bytes]] = {
-    "us-little": pcap,
-    "us-big": lambda frames, link: pcap(frames, link, order=">"),
-    "ns-little": lambda frames, link: pcap(frames, link, kind="ns"),
-    "ns-big": lambda frames, link: pcap(frames, link, kind="ns", order=">"),
-    "modified-little": lambda frames, link: pcap(frames, link, kind="modified"),
-    "modified-big": lambda frames, link: pcap(frames, link, kind="modified", order=">"),
+    "us-little": classic,
+    "us-big": lambda frames, link: classic(frames, link, order=">"),
+    "ns-little": lambda frames, link: classic(frames, link, kind="ns"),
+    "ns-big": lambda frames, link: classic(frames, link, kind="ns", order=">"),
+    "modified-little": lambda frames, link: classic(frames, link, kind="modified"),
+    "modified-big": lambda frames, link: classic(frames, link, kind="modified", order=">"),
     "ng-little": lambda frames, link: pcapng(frames, Interface(link, 9)),
     "ng-big": lambda frames, link: pcapng(frames, Interface(link, 9), ">"),
 }
@@ -92,14 +93,14 @@ def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
     for order in ("little", "big"):
         talk = whole(90, version=6)
         content, asked = (
-            pcap(frames(talk, LINKS[f"null-{family}"]), 0)
+            classic(frames(talk, LINKS[f"null-{family}"]), 0)
             for family in (f"linux-6-{order}", "30-big")
         )
         yield f"link/null-linux-{order}-6", content, asked, "tshark 4.0 knows no AF_INET6 of 10"
     talk = whole(91, version=6)
     content, asked = (
-        pcap(frames(each, LINKS["ethernet"]), 1)
-        for each in ([corpus_ip.zero_length(datagram) for datagram in talk], talk)
+        classic(frames(each, LINKS["ethernet"]))
+        for each in ([corpus_headers.zero_length(datagram) for datagram in talk], talk)
     )
     yield "ip/payload-length-0", content, asked, "tshark 4.0 takes an IPv6 length of 0 literally"
     made = frames(whole(92), LINKS["ethernet"])
@@ -128,7 +129,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     yield from _blocks()
     turn = list(FORMATS.items())
     ethernet = LINKS["ethernet"]
-    for idea, variants in (("ip", corpus_ip.variants()), ("tcp", corpus_tcp.variants())):
+    for idea, variants in (("ip", corpus_headers.variants()), ("tcp", corpus_tcp.variants())):
         for n, (name, talk) in enumerate(variants.items()):
             yield f"{idea}/{name}", turn[n % len(turn)][1](frames(talk, ethernet), 1)
     for n, snap in enumerate(SNAPS):
@@ -146,16 +147,16 @@ def _links() -> Iterator[tuple[str, bytes]]:
             talk = whole(100 + n, version=version)
             yield f"link/{name}-{version}", turn[n % 8](frames(talk, link), link.link_type)
     padded = frames(whole(99), LINKS["ethernet"], trailer=4)
-    yield "link/padding-and-fcs", pcap(padded, 1, fcs=0x24000000)
+    yield "link/padding-and-fcs", classic(padded, 1, fcs=0x24000000)
     mixed = frames(several(98, 4, versions=(4, 6)), LINKS["raw"])
-    yield "link/raw-both", pcap(mixed, 101)
+    yield "link/raw-both", classic(mixed, 101)
     others = [
         Frame.of(95, b"\xff" * 12 + b"\x08\x06" + bytes(46)),  # ARP
         Frame.of(96, b"\xff" * 12 + b"\x00\x2e" + bytes(46)),  # LLC
         Frame.of(97, b"\xff" * 12 + b"\x88\xcc" + bytes(46)),  # LLDP
         Frame.of(98, b"\xff" * 12 + b"\x81\x00\x00\x05\x08\x06" + bytes(46)),
     ]
-    yield "link/not-ip", pcap([*others, *frames(whole(97), LINKS["ethernet"])], 1)
+    yield "link/not-ip", classic([*others, *frames(whole(97), LINKS["ethernet"])])
 
 
 def _wireless() -> Iterator[tuple[str, bytes]]:
@@ -169,7 +170,7 @@ def _wireless() -> Iterator[tuple[str, bytes]]:
         Frame.of(98, b"\x08\x41\0\0" + addresses + b"\1\2\3\x20\4\5\6\7" + bytes(30)),  # CCMP
         Frame.of(99, b"\x08\1\0\0" + addresses + b"\x42\x42\3" + bytes(30)),  # LLC
     ]
-    yield "wlan/others", pcap([*others, *data], 105)
+    yield "wlan/others", classic([*others, *data], 105)
 
 
 def _one_way_tags() -> Iterator[tuple[str, bytes]]:
@@ -182,7 +183,7 @@ def _one_way_tags() -> Iterator[tuple[str, bytes]]:
             pair[source not in datagram.octets[: 16 if version == 4 else 24]]
             for datagram, *pair in zip(talk, tagged, plain, strict=True)
         ]
-        yield f"vlan/one-way-{version}-{start}", pcap(made[start:], 1)
+        yield f"vlan/one-way-{version}-{start}", classic(made[start:])
 
 
 def _formats() -> Iterator[tuple[str, bytes]]:
@@ -251,7 +252,7 @@ OTHER_BLOCKS = (
 def _random(count: int) -> Iterator[tuple[str, bytes]]:
     """Make any conversation behind any link in any format, cut anywhere."""
     chosen = random.Random(2026)
-    talks = {**corpus_ip.variants(), **corpus_tcp.variants()}
+    talks = {**corpus_headers.variants(), **corpus_tcp.variants()}
     del talks["ah"]  # tshark counts this as TCP and we do not, so streams would differ
     for n in range(count):
         first, second = (talks[name] for name in chosen.sample(sorted(talks), 2))

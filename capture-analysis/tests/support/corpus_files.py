@@ -1,48 +1,11 @@
-"""Capture files of every format, made byte by byte from frames by the specifications."""
+"""Capture files of pcapng, made byte by byte from frames by the specification."""
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import hand_built
-
-MAGIC = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D, "modified": 0xA1B2CD34}
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A frame in a capture.
-
-    Attributes:
-        time_ns: since the epoch.
-        octets: as captured, perhaps cut.
-        size: on the wire.
-    """
-
-    time_ns: int
-    octets: bytes
-    size: int
-
-    @staticmethod
-    def of(time_ns: int, octets: bytes, snap_bytes: int = 1 << 18) -> "Frame":
-        """Make a frame; only a number of its bytes are kept."""
-        return Frame(time_ns, octets[:snap_bytes], len(octets))
-
-
-def pcap(
-    frames: Sequence[Frame], link_type: int, *, kind: str = "us", order: str = "<", fcs: int = 0
-) -> bytes:
-    """Make a classic file; `fcs` goes into the upper bits of the link type."""
-    tick = 1 if kind == "ns" else 1000
-    parts = [struct.pack(order + "IHHiIII", MAGIC[kind], 2, 4, 0, 0, 1 << 18, link_type | fcs)]
-    for frame in frames:
-        seconds, rest = divmod(frame.time_ns, 1_000_000_000)
-        kept = len(frame.octets)
-        parts.append(struct.pack(order + "IIII", seconds, rest // tick, kept, frame.size))
-        if kind == "modified":
-            parts.append(struct.pack(order + "IHBB", 2, 0x0800, 0, 0))
-        parts.append(frame.octets)
-    return b"".join(parts)
+from hand_built import Frame
 
 
 @dataclass(frozen=True)

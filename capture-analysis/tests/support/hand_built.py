@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from capture_analysis.columns import Mark
 
@@ -24,6 +25,7 @@ TLS = (
 )
 
 SYN, ACK = 0x02, 0x10
+MAGIC = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D, "modified": 0xA1B2CD34}
 
 
 def tcp(options: bytes = b"", flags: int = ACK, **fields: int) -> bytes:
@@ -131,15 +133,49 @@ def padded(frame: bytes, header: int) -> bytes:
     return frame[:header] + bytes(-header % 4) + frame[header:]
 
 
+@dataclass(frozen=True)
+class Frame:
+    """A frame in a capture.
+
+    Attributes:
+        time_ns: since the epoch.
+        octets: as captured, perhaps cut.
+        size: on the wire.
+    """
+
+    time_ns: int
+    octets: bytes
+    size: int
+
+    @staticmethod
+    def of(time_ns: int, octets: bytes, snap_bytes: int = 1 << 18) -> "Frame":
+        """Make a frame; only a number of its bytes are kept."""
+        return Frame(time_ns, octets[:snap_bytes], len(octets))
+
+
+def classic(
+    frames: Iterable[Frame], link_type: int = 1, *, kind: str = "us", order: str = "<", fcs: int = 0
+) -> bytes:
+    """Make a classic file; `fcs` goes into the upper bits of the link type."""
+    tick = 1 if kind == "ns" else 1000
+    parts = [struct.pack(order + "IHHiIII", MAGIC[kind], 2, 4, 0, 0, 1 << 18, link_type | fcs)]
+    for frame in frames:
+        seconds, rest = divmod(frame.time_ns, 1_000_000_000)
+        kept = len(frame.octets)
+        parts.append(struct.pack(order + "IIII", seconds, rest // tick, kept, frame.size))
+        if kind == "modified":
+            parts.append(struct.pack(order + "IHBB", 2, 0x0800, 0, 0))
+        parts.append(frame.octets)
+    return b"".join(parts)
+
+
 def pcap(
-    frames: Iterable[bytes], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = 1
+    frames: Iterable[bytes], *, order: str = "<", kind: str = "ns", link_type: int = 1
 ) -> bytes:
     """Make a classic file: frame k is captured k units after second 1000, less its last byte."""
-    content = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)
-    more = bytes(8) if magic == 0xA1B2CD34 else b""
-    for k, frame in enumerate(frames):
-        content += struct.pack(order + "IIII", 1000, k, len(frame), len(frame) + 1) + more + frame
-    return content
+    unit_ns = 1 if kind == "ns" else 1000
+    made = (Frame(10**12 + k * unit_ns, frame, len(frame) + 1) for k, frame in enumerate(frames))
+    return classic(made, link_type, kind=kind, order=order)
 
 
 def block(kind: int, body: bytes, order: str = "<") -> bytes:
@@ -273,9 +309,7 @@ def captures() -> list[bytes]:
     plain, six = ipv4(), ipv6()
     files = []
     for order in ("<", ">"):
-        files += [
-            pcap(frames, order=order, magic=magic) for magic in (0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34)
-        ]
+        files += [pcap(frames, order=order, kind=kind) for kind in MAGIC]
         start = section(order) + interface(1, clock(9, -1, order), order)
         files.append(
             start

@@ -5,6 +5,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hand_built import Frame, classic
+
 SYN, RST, PSH, ACK, FIN = 2, 4, 8, 16, 1
 # Packets of a connection whose round trip is 10 ms, near its client: time in ms, end, flags,
 # first byte and payload of the end's data, and acknowledged bytes of the other's.
@@ -50,6 +52,7 @@ SCRIPTS: Mapping[str, list[Packet]] = {
         (534, 1, PSH | ACK, 1401, 1400, 201),
     ],
 }
+_BEGIN_NS = 1_700_000_000_000_000_000
 _SHUT_MS = (24.05, 523)  # the client announces a window of 0
 
 
@@ -66,14 +69,13 @@ def write(path: Path, causes: Sequence[str], every_ms: float = 10) -> None:
         for number, cause in enumerate(causes)
         for at, *sent in SCRIPTS[cause]
     )
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 54, 1))
-        for at_ms, number, (end, flags, seq, payload, ack) in packets:
-            shut = _SHUT_MS[0] < at_ms - number * every_ms < _SHUT_MS[1]
-            window = 0 if shut and causes[number] == "zero window" else 60_000
-            second, ns = divmod(round(at_ms * 1e6), 1_000_000_000)
-            file.write(struct.pack("<IIII", 1_700_000_000 + second, ns, 54, 54 + payload))
-            file.write(_frame(number, end, (flags, seq, payload, ack, window)))
+    frames = []
+    for at_ms, number, (end, flags, seq, payload, ack) in packets:
+        shut = _SHUT_MS[0] < at_ms - number * every_ms < _SHUT_MS[1]
+        window = 0 if shut and causes[number] == "zero window" else 60_000
+        frame = _frame(number, end, (flags, seq, payload, ack, window))
+        frames.append(Frame(_BEGIN_NS + round(at_ms * 1e6), frame, len(frame) + payload))
+    path.write_bytes(classic(frames, kind="ns"))
 
 
 def _frame(number: int, end: int, sent: tuple[int, int, int, int, int]) -> bytes:

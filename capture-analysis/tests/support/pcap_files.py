@@ -1,13 +1,12 @@
-"""Small captures, written by scapy."""
+"""Small captures of frames made by scapy."""
 
-import io
 from collections.abc import Iterable
 from typing import Any
 
+from hand_built import Frame, classic
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from scapy.utils import PcapWriter
 
 # 2000-01-01 00:00:30 UTC, a time whose nanoseconds do not fit a float.
 EPOCH_NS = 946_684_830_000_000_000
@@ -46,19 +45,5 @@ def pcap(
         snap_bytes: bytes kept of each frame.
         link_type: as in the file header.
     """
-    file = io.BytesIO()
-    file.close = lambda: None  # type: ignore[method-assign] # its content outlives the writer
-    writer = PcapWriter(file, linktype=link_type, endianness=order, nano=nanoseconds)
-    writer.write_header(None)
-    for time_ns, frame in frames:
-        content = bytes(frame)
-        fraction = time_ns % 1_000_000_000
-        writer.write_packet(
-            content[:snap_bytes],
-            sec=time_ns // 1_000_000_000,
-            usec=fraction if nanoseconds else fraction // 1000,
-            caplen=min(len(content), snap_bytes),
-            wirelen=len(content),
-        )
-    writer.flush()
-    return file.getvalue()
+    kept = (Frame.of(time_ns, bytes(frame), snap_bytes) for time_ns, frame in frames)
+    return classic(kept, link_type, kind="ns" if nanoseconds else "us", order=order)

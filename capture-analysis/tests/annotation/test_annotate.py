@@ -1,6 +1,7 @@
 """The copy of a capture with comments: the same frames, in a file that other programs read."""
 
 import io
+import resource
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -11,14 +12,20 @@ from pathlib import Path
 import corpus_files
 import hand_built
 import pytest
+from capture_analysis.annotation import annotate
 from capture_analysis.annotation.annotate import copy_capture
+from capture_analysis.annotation.notes import Notes
+from capture_analysis.cli import main
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading import byte_source
 from capture_analysis.reading.byte_source import ByteSource
+from capture_analysis.reading.capture import Capture
 from corpus_conversations import whole
-from corpus_files import Frame, Interface, Pcapng
+from corpus_files import Interface, Pcapng
+from hand_built import Frame
 from reference.parser.records import ChainBrokenError, open_records
 from reference.parser.records import Frame as Captured
+from traffic_generator import Traffic, write
 
 ARCHIVE = Path(__file__).parents[2] / "clib" / "fuzz" / "corpus.tar.xz"
 FRAMES = [Frame.of(d.time_ns, hand_built.ethernet(d.octets)) for d in whole(1)[:10]]
@@ -48,8 +55,8 @@ def copy(path: Path, comments: dict[int, list[str]]) -> tuple[int, bytes]:
 def files() -> list[bytes]:
     """Captures of every format, whole and broken."""
     made = [
-        corpus_files.pcap(FRAMES, 1, kind=kind, order=order)
-        for kind in corpus_files.MAGIC
+        hand_built.classic(FRAMES, kind=kind, order=order)
+        for kind in hand_built.MAGIC
         for order in "<>"
     ]
     made += [corpus_files.pcapng(FRAMES, Interface(1, 9), order) for order in "<>"]
@@ -84,7 +91,7 @@ def test_every_frame_is_the_same(tmp_path: Path) -> None:
 def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy does not depend on where the pieces end in which a file is read."""
     path = tmp_path / "any.pcap"
-    made = corpus_files.pcap(FRAMES, 1), corpus_files.pcapng(FRAMES, Interface(1, 9), ">")
+    made = hand_built.classic(FRAMES), corpus_files.pcapng(FRAMES, Interface(1, 9), ">")
     path.write_bytes(made[name == "pcapng"])
     expected = copy(path, COMMENTS)
     monkeypatch.setattr(byte_source, "_BUFFER_BYTES", 40)
@@ -94,7 +101,7 @@ def test_pieces_do_not_matter(name: str, tmp_path: Path, monkeypatch: pytest.Mon
 def test_length_of_check_sequences(tmp_path: Path) -> None:
     """The length of frame check sequences in a classic file's header is kept."""
     path = tmp_path / "any.pcap"
-    path.write_bytes(corpus_files.pcap(FRAMES, 1, fcs=0x24000000))
+    path.write_bytes(hand_built.classic(FRAMES, fcs=0x24000000))
     assert b"\x0d\0\1\0\4\0\0\0" in copy(path, {})[1]
 
 
@@ -118,3 +125,93 @@ def test_tshark_reads_the_comments(number: int, tmp_path: Path) -> None:
     facts = [word for name in ("time_epoch", "len", "cap_len") for word in ("-e", f"frame.{name}")]
     assert asked(target, *facts) == asked(path, *facts)
     assert asked(target, "-Y", 'frame.comment contains "several"', "-e", "frame.number") == ["3"]
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a capture of some thousand packets with losses."""
+    path = tmp_path_factory.mktemp("capture") / "near.pcap"
+    write(Traffic(flows=2, loss=0.01), 5_000, {"near": path})
+    return path
+
+
+def test_default_name(
+    capture: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The copy is in the working directory, is named after its capture, and has every packet."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["annotate", str(capture)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("near-annotated.pcapng: 5000 frames, ")
+    assert int(said.split()[3]) > 10
+    assert [path.name for path in tmp_path.iterdir()] == ["near-annotated.pcapng"]
+    copy = Capture(Path("near-annotated.pcapng"))
+    assert sum(len(chunk) for chunk in copy.chunks()) == 5000
+
+
+def test_refused(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard input, a wrong ending, and the capture as output are refused in a sentence."""
+    link = tmp_path / "link.pcapng"
+    link.symlink_to(capture)
+    for arguments, sentence in (
+        (["-"], "annotate reads its capture twice: give a file, not standard input"),
+        (
+            [str(capture.parent)],
+            f"{capture.parent}: annotate reads its capture twice: give a plain",
+        ),
+        ([str(capture), "-o", "copy.pcap"], 'the name must end in .pcapng, got ".pcap"'),
+        ([str(capture), "-o", str(link)], f"{link}: this is the capture itself"),
+        ([str(capture), "-o", str(tmp_path / "no" / "x.pcapng")], "No such file or directory"),
+    ):
+        assert main(["annotate", *arguments]) == 2
+        assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [link]
+
+
+def test_a_link_laid_beforehand_is_not_followed(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy is written under an unpredictable name and then renamed."""
+    victim, folder = tmp_path / "victim", tmp_path / "folder"
+    victim.write_text("precious")
+    folder.mkdir()
+    (folder / ".near-annotated.pcapng.partial").symlink_to(victim)
+    monkeypatch.chdir(folder)
+    assert main(["annotate", str(capture)]) == 0
+    assert victim.read_text() == "precious"
+    assert not (folder / "near-annotated.pcapng").is_symlink()
+
+
+def test_full_disk(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After a disk error an older copy is unchanged, and there is no other file."""
+    target = tmp_path / "copy.pcapng"
+    target.write_text("older")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        assert main(["annotate", str(capture), "-o", str(target)]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert capsys.readouterr().err.endswith(f"{target}: cannot be written: File too large\n")
+    assert target.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_warnings(capture: Path, tmp_path: Path) -> None:
+    """Comments beyond the limit, and frames after damage, are left out with a sentence."""
+    target, broken = tmp_path / "copy.pcapng", tmp_path / "broken.pcap"
+    frames, comments, warnings = annotate.annotate(capture, target, notes=Notes(3))
+    assert (frames, comments) == (5000, 3)
+    assert warnings == ["more than 3 comments: the others are left out"]
+    octets = capture.read_bytes()
+    damage = octets.index(octets[24:28], len(octets) // 2)  # a record of the same second
+    broken.write_bytes(octets[: damage + 8] + b"\xff" * 4 + octets[damage + 12 :])
+    frames, _, warnings = annotate.annotate(broken, target)
+    assert 0 < frames < 5000
+    assert len(warnings) == 2
+    assert warnings[1].startswith(
+        f"{frames} of 4999 frames were copied: the frames after the first"
+    )
