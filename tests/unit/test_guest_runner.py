@@ -13,6 +13,9 @@ from support.running import ran
 
 from twoway.guest.runner import compiled_runner
 
+# The runner forbids it for the guest; here each later test file would be compiled at each start.
+sys.dont_write_bytecode = False
+
 
 def test_the_compiled_runner_reads_no_module() -> None:
     """The compiled runner has each module of its own and of Python that it imports."""
