@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 from support.lab.lab_crew import PRELOAD, WORKERS, Crew, started_crew, wait
 from support.lab.playing import play
 from support.running import ROOT, SMALL, twoway, write_experiment
@@ -30,10 +30,24 @@ pytestmark = pytest.mark.usefixtures("guest")
 WINDOWS = range(2, 42)
 
 
+# A worker answers points of this title with something that is no run.
+ODD = "An odd answer"
+ANSWERS = f"""
+from twoway.sweeps import scheduler
+if not hasattr(scheduler, "own"):  # Dask loads a file twice
+    scheduler.own = scheduler.run_here
+    scheduler.run_here = lambda point, *rest: (
+        7 if point.experiment.title == {ODD!r} else scheduler.own(point, *rest)
+    )
+"""
+
+
 @pytest.fixture(scope="module")
 def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
     """Start a worker, with a certificate as the scheduler has."""
-    with started_crew(tmp_path_factory.mktemp("lab") / "crew", (PRELOAD,)) as there:
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "answers.py").write_text(ANSWERS)
+    with started_crew(folder / "crew", (str(folder / "answers.py"),)) as there:
         yield there
 
 
@@ -141,16 +155,16 @@ def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.M
     assert f"would run something else: code.twoway {own}, not of another day;" in sent.error
 
 
-def test_others_take_what_one_refuses(tmp_path: Path) -> None:
+def test_others_take_what_one_refuses(crew: Crew, tmp_path: Path) -> None:
     """An outdated worker is named once, and the other workers run all points."""
     stale = tmp_path / "stale.py"
     stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE['code.guest'] = 'old'\n")
     windows = WINDOWS[:4]
     path = swept(tmp_path, windows)
-    with started_crew(tmp_path / "crew", (PRELOAD, str(stale))) as crew:
+    with crew.joined("outdated", str(stale)):
         done = twoway(*crew.sweep(path, tmp_path / "results"))
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("worker lab2 would run something else") == 1
+    assert done.stderr.count("worker outdated would run something else") == 1
     assert _ran(tmp_path / "results") == each_once(windows)
 
 
@@ -165,11 +179,10 @@ def test_nothing_listens_elsewhere(crew: Crew) -> None:
 
 def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
     """A client without its certificate, or with another lab's, is refused with a sentence."""
-    path = write_experiment(tmp_path, SMALL)
-    arguments = crew.sweep(path, tmp_path / "results")[:-1]
-    none = twoway(*arguments, tmp_path)
-    assert none.returncode == 2
-    assert f"{tmp_path}/ca.crt: not there" in none.stderr
+    refused = pytest.raises(UsageError, match=f"{tmp_path}/ca.crt: not there")
+    with refused, scheduler.lab_workers(crew.address, tmp_path):
+        pass
+    arguments = crew.sweep(write_experiment(tmp_path, SMALL), tmp_path / "results")[:-1]
     other = tmp_path / "other"
     subprocess.run([WORKERS / "files/make-certificates", other], check=True, capture_output=True)
     turned_away = twoway(*arguments, other)
@@ -225,13 +238,10 @@ def test_a_lab_of_ipv6(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_an_answer_that_is_no_run(tmp_path: Path) -> None:
+def test_an_answer_that_is_no_run(crew: Crew, tmp_path: Path) -> None:
     """If a worker answers with something that is no run, the point fails with a sentence."""
-    odd = tmp_path / "odd.py"
-    odd.write_text("from twoway.sweeps import scheduler\nscheduler.run_here = lambda *_: 7\n")
-    path = write_experiment(tmp_path, SMALL)
-    with started_crew(tmp_path / "crew", (str(odd),)) as crew:
-        done = twoway(*crew.sweep(path, tmp_path / "results"))
+    path = write_experiment(tmp_path, {**SMALL, "title": ODD})
+    done = twoway(*crew.sweep(path, tmp_path / "results"))
     assert done.returncode == 1
     assert "a worker's answer is no run: 7" in done.stderr
     assert "Traceback" not in done.stderr
@@ -240,9 +250,10 @@ def test_an_answer_that_is_no_run(tmp_path: Path) -> None:
 def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If no worker joins in time, the error names the scheduler."""
     monkeypatch.setattr(scheduler, "_PATIENCE_S", 5)
-    with started_crew(tmp_path / "crew", preloads=()) as crew:
-        refused = pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers")
-        with refused, scheduler.lab_workers(crew.address, crew.certificates):
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as alone:
+        address = alone.scheduler_address
+        refused = pytest.raises(UsageError, match=f"--scheduler {address}: has no workers")
+        with refused, scheduler.lab_workers(address, tmp_path):
             pass
 
 

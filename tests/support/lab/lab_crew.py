@@ -41,6 +41,18 @@ class Crew:
         to = ["--scheduler", self.address, "--certificates", str(self.certificates)]
         return ["sweep", str(path), "--results", str(results), *to]
 
+    @contextmanager
+    def joined(self, name: str, preload: str) -> Iterator[None]:
+        """Start one more worker, which has a certificate, and end it."""
+        _certify(self.certificates, self.host, [name])
+        worker = _worker(self, name, preload)
+        try:
+            wait(partial(_says, self.certificates / f"{name}.log", b"Registered to"))
+            yield
+        finally:
+            worker.terminate()
+            worker.wait()
+
     def begin_again(self) -> None:
         """Restart scheduler and workers as systemd does after the scheduler has died."""
         port = self.address.rpartition(":")[2]
@@ -62,10 +74,7 @@ def started_crew(
         host: this machine's address at which all listen.
     """
     names = [f"lab{number}" for number in range(1, len(preloads) + 1)]
-    make = str(WORKERS / "files/make-certificates")
-    machines = [f"{name}={host}" for name in ("scheduler", *names)]
-    command = [make, str(folder), *machines]
-    subprocess.run(command, check=True, capture_output=True)
+    _certify(folder, host, ["scheduler", *names])
     file = folder / "scheduler.json"
     crew = Crew(host, "", folder, _scheduler(folder, host, "0", "--scheduler-file", str(file)), [])
     try:
@@ -80,6 +89,13 @@ def started_crew(
         for process in (*crew.workers, crew.scheduler):
             process.terminate()
             process.wait()
+
+
+def _certify(folder: Path, host: str, names: Sequence[str]) -> None:
+    """Make certificates of machines at an address, by the folder's authority."""
+    make = str(WORKERS / "files/make-certificates")
+    machines = [f"{name}={host}" for name in names]
+    subprocess.run([make, str(folder), *machines], check=True, capture_output=True)
 
 
 def wait(there: Callable[[], bool]) -> None:
