@@ -11,6 +11,7 @@ from twoway.errors import UsageError
 from twoway.report.figure_files import STYLES, Print, sweep_figures
 from twoway.report.paper_text import latex, markdown_table
 from twoway.report.print_figures import drawn_figures
+from twoway.report.results import Experiment
 
 PLAIN = Print("ieee", None, False, "twoway figures swept")
 
@@ -39,7 +40,7 @@ def test_a_sweep_is_written_for_a_paper(tmp_path: Path) -> None:
 
 
 def test_one_point_has_distributions_and_a_table(tmp_path: Path) -> None:
-    """Of a sweep with one finished point, which makes no curve, distribution and answer come."""
+    """One finished point makes no curve; its distribution and its answer are written."""
     whole, into = swept(tmp_path), tmp_path / "figures"
     paths = sweep_figures(Experiment(whole.id, whole.results[:1]), ["efficiency"], [], into, PLAIN)
     assert {path.stem for path in paths} == {"cdf-efficiency", "figures", "answer"}
