@@ -312,7 +312,6 @@ def _filling_in(folder: Path) -> Path:
     document = {
         "hosts": "all",
         "roles": [str(WORKERS.with_name("twoway"))],
-        "vars_files": [str(WORKERS / "vars/main.yml")],
         "tasks": [{"ansible.builtin.template": template}],
     }
     path = folder / "fill-in.yml"
