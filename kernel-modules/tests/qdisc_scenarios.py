@@ -15,6 +15,7 @@ from typing import TypedDict
 from claims import claim, expect, namespace, run
 from dtm_scenarios import (
     ADDRESSES,
+    HEADER,
     MTU_FRAME,
     PARENTS,
     Frame,
@@ -254,7 +255,7 @@ def tagged(qdisc: Ours) -> None:
     """A frame's VLAN tag of four bytes takes its time as well."""
     with wire(), arrivals() as watcher:
         add_root(qdisc["options"])
-        send_frames([MTU_FRAME + 4] * 9, kind=bytes.fromhex("81000001 88b5"))
+        send_frames([MTU_FRAME + 4] * 9, header=HEADER[:12] + bytes.fromhex("81000001 88b5"))
         expect("queued", backlogs(), {(9, 9 * (MTU_FRAME + 4))})
         time.sleep(1)
         expect_gaps(collect(watcher), 9, qdisc["frame_ns"] * (MTU_FRAME + 4) // MTU_FRAME)

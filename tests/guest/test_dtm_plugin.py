@@ -20,20 +20,12 @@ UNSAID = {("LOW", 2**32 - 1)}
 
 LEVELS = "2..32 of SLOTS:UP:DOWN, SLOTS 1..65535, UP and DOWN 0..4294967295"
 STEPS = "1..1024 of AFTER:SLOTS, AFTER 0s..3600s, SLOTS 1..65535"
-# Words that are no values, and what the plugin demands instead.
+# Words that are no values, and what the plugin demands instead; numbers of other forms are refused
+# by quantity.h, which test_quantity.py tests.
 NO_VALUES = [
-    ("slots 0x10", "1..65535"),
     ("slots 1.5", "1..65535"),
-    ("slots 18446744073709551617", "1..65535"),
-    ("estimate 5", "0bit..1099511627776bit"),
     ("estimate 5s", "0bit..1099511627776bit"),
-    ("estimate -1bit", "0bit..1099511627776bit"),
-    ("change 5", "0s..3600s"),
     ("change 5bit", "0s..3600s"),
-    ("change 1.5ns", "0s..3600s"),
-    ("change s", "0s..3600s"),
-    ("change bananas", "0s..3600s"),
-    ("margin inf", "0..65535"),
     ("margin 0.7505", "0..65535"),
     ("shift 11", "0..10"),
     ("allocator banana", "static | rate | buffer | hysteresis | trace"),

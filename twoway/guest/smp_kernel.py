@@ -31,8 +31,8 @@ _FRAGMENTS: dict[Checkers, list[str]] = {
     "smp": ["guest.config", "sanitized.config", "smp.config"],
     "kcsan": ["guest.config", "smp.config", "kcsan.config"],
 }
-_PROGRAMS = [*BOOTED_PROGRAMS, KERNEL_MODULES / "tests/smp/fuzz_at_once.c"]
-_TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/fuzz/*.[ch]", "tests/smp/*.c")
+_PROGRAMS = [*BOOTED_PROGRAMS, KERNEL_MODULES / "tests/fuzz/qdisc_fuzz.c"]
+_TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/fuzz/*.[ch]")
 # A line of a configuration that sets or unsets an option.
 _OPTION = re.compile(r"^(?:# )?CONFIG_\w+(?:=.*| is not set)$", re.MULTILINE)
 _IMAGE = "arch/x86/boot/bzImage"

@@ -26,7 +26,8 @@ MANUAL = Path(__file__).parents[2] / "tc/tc-dtm.8"
 
 ADDRESSES = {"a0": "02:00:00:00:00:01", "b0": "02:00:00:00:00:02"}
 ETH_P_ALL = 0x0003
-ETH_P_TEST = 0x88B5  # IEEE 802's type for experiments
+# From a0 to b0, of IEEE 802's type for experiments.
+HEADER = bytes.fromhex(f"{ADDRESSES['b0']}{ADDRESSES['a0']}88b5".replace(":", ""))
 MTU_FRAME = 1514
 SO_TIMESTAMPNS = 35
 SO_SNDBUFFORCE = 32
@@ -86,17 +87,15 @@ def collect(watcher: socket.socket) -> list[Frame]:
         while True:
             data, ancillary, _, _ = watcher.recvmsg(1 << 17, 256, socket.MSG_DONTWAIT)
             seconds, ns = struct.unpack("=qq", ancillary[0][2])
-            if data[6:12] == bytes.fromhex(ADDRESSES["a0"].replace(":", "")):
+            if data[6:12] == HEADER[6:12]:
                 frames.append(Frame(seconds * 10**9 + ns, data))
     return frames
 
 
 def send_frames(
-    sizes: list[int], device: str = "a0", kind: bytes = ETH_P_TEST.to_bytes(2, "big")
+    sizes: list[int], device: str = "a0", header: bytes = HEADER
 ) -> tuple[int, int, int]:
     """Send frames of these sizes; return the times before and after the first, and at the end."""
-    header = b"".join(bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0"))
-    header += kind
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         # All of the frames wait in the queue.
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)

@@ -2,9 +2,11 @@
 /*
  * qdisc_fuzz - random and broken netlink requests for a qdisc, with traffic and time in between
  *
- *	qdisc_fuzz KIND SEED REQUESTS LONE PARENT
+ *	qdisc_fuzz KIND SEED REQUESTS LONE PARENT [real]
  *
  * LONE is a device whose root qdisc may be replaced, PARENT one with three classes 1:1 to 1:3.
+ * With `real` the clock goes on while the kernel works, unlike virtual time, and each sleep lasts a
+ * millionth.
  * Requests go out in batches; then the kernel's dumps are compared with what must always be true.
  * Now and then a qdisc is given its own dump as a change, which must be taken and change nothing.
  * Packets are sent, and must enter the qdisc, GSO buffers in pieces; and time passes. LONE's qdisc
@@ -42,16 +44,13 @@
 
 #define BATCH 32
 #define MOST_LOOKS 1000	/* of 10 ms, in which a qdisc is to send its queue */
-/* 1 if time passes while the kernel works, as it does not in virtual time. */
-#ifndef CLOCK_GOES_ON
-#define CLOCK_GOES_ON 0
-#endif
 
 /* Every qdisc of ours. */
 static const struct fuzzed *const table[] = { &dtm, &medium, &timetable };
 
 static unsigned long accepted, intact_accepted, intact, entered, cut_up, given_up, given_back;
 static unsigned long put_inside;
+static bool real_clock;
 static uint8_t batch[4 << 20];
 
 static void same_options(const struct shown *before, const struct shown *after)
@@ -209,7 +208,7 @@ static bool lone_packets(uint64_t *packets)
 	for (i = 0; i < n; i++)
 		if (is_lone_root(&shown[i])) {
 			*packets = shown[i].packets;
-			return !(CLOCK_GOES_ON && shown[i].queued);
+			return !(real_clock && shown[i].queued);
 		}
 	return false;
 }
@@ -241,7 +240,7 @@ static void count_segments(int fd)
 
 static void let_time_pass(void)
 {
-	uint64_t ns = any_size() % 100000000000;
+	uint64_t ns = any_size() % 100000000000 / (real_clock ? 1000000 : 1);
 	struct timespec span = { ns / 1000000000, ns % 1000000000 };
 
 	if (one_in(2))
@@ -347,8 +346,9 @@ int main(int argc, char **argv)
 	struct outcome *outcome;
 	size_t i;
 
-	if (argc != 6)
-		fail("usage: qdisc_fuzz KIND SEED REQUESTS LONE PARENT");
+	real_clock = argc == 7 && !strcmp(argv[6], "real");
+	if (argc != 6 && !real_clock)
+		fail("usage: qdisc_fuzz KIND SEED REQUESTS LONE PARENT [real]");
 	state = strtoull(argv[2], NULL, 0);
 	requests = strtoul(argv[3], NULL, 0);
 	lone = if_nametoindex(argv[4]);

@@ -24,7 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "dtm")]
 
 from channels import PLAIN  # noqa: E402 - python -I leaves the folders out
 from claims import RUN, report, run  # noqa: E402
-from dtm_scenarios import ADDRESSES, BYTE_WORK, ETH_P_TEST, arrivals, collect, wire  # noqa: E402
+from dtm_scenarios import BYTE_WORK, HEADER, arrivals, ceil_div, collect, wire  # noqa: E402
 from dtm_scenarios import channels as qdiscs  # noqa: E402
 from endurance import load, unload  # noqa: E402
 
@@ -41,7 +41,7 @@ FIRST_BAND, SECOND_BAND = 6, 0
 
 def service_ns(size: int, slots: int) -> int:
     """Return the time that slots take for a frame."""
-    return -(-size * BYTE_WORK // slots)
+    return ceil_div(size * BYTE_WORK, slots)
 
 
 class Sender:
@@ -55,16 +55,13 @@ class Sender:
     def __init__(self) -> None:
         self.before_ns: list[int] = []
         self.after_ns: list[int] = []
-        self._header = b"".join(
-            bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0")
-        ) + ETH_P_TEST.to_bytes(2, "big")
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self._socket.bind(("a0", 0))
 
     def send(self, size: int, priority: int = SECOND_BAND) -> None:
         """Send the next frame."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
-        frame = self._header + len(self.before_ns).to_bytes(4, "big")
+        frame = HEADER + len(self.before_ns).to_bytes(4, "big")
         frame = frame.ljust(size, b"\0")
         self.before_ns.append(time.time_ns())
         self._socket.send(frame)
@@ -82,7 +79,7 @@ def departures(arrived_ns: list[int], size: int, slots: int) -> list[int]:
     ends, free = [], 0  # `free`: when the channel is idle, in slot-ns
     for at_ns in arrived_ns:
         free = max(free, at_ns * slots) + size * BYTE_WORK
-        ends.append(-(-free // slots))
+        ends.append(ceil_div(free, slots))
     return ends
 
 

@@ -111,7 +111,7 @@ class Pair:
         )
         for host, address in (self.near, "10.0.0.1/24"), (self.far, "10.0.0.2/24"):
             ip(host, f"address add {address} dev eth0", "link set eth0 up", "link set lo up")
-        getattr(self, f"_place_{place}")()
+        getattr(self, f"_place_{place}", lambda: None)()  # at the root there is nothing to do
         for parent in self.parents:
             first = self.handles(parent)[0]
             tc(
@@ -139,12 +139,6 @@ class Pair:
         """Return a command of tc for the channel below a parent, or for the queue inside one."""
         where = parent if parent == "root" else f"parent {parent}"
         return f"qdisc {verb} dev {self.device} {where} {options.format(pool=self.place)}"
-
-    def _place_root(self) -> None:
-        pass
-
-    def _place_timetable(self) -> None:
-        pass
 
     def _place_medium(self) -> None:
         tc(self.far, f"qdisc replace dev eth0 root handle 1: {MEDIA[0]} netns {self.near}")

@@ -50,9 +50,9 @@ def fuzz(kind: str, requests: str) -> None:
         run(f"ip netns add {host}")
         with namespace(host):
             any_guest.add_devices()
-            argv = ["/mnt/bin/fuzz_at_once", kind, str(seed), requests, "lone", "shared"]
+            words = f"{kind} {seed} {requests} lone shared real"
             table = (RUN / f"fuzz-{kind}{seed}.tsv").open("w")
-            running.append(subprocess.Popen(argv, stdout=table))
+            running.append(subprocess.Popen(["/mnt/bin/qdisc_fuzz", *words.split()], stdout=table))
     ended = [process.wait() for process in running]
     assert not any(ended), ended
     for seed in range(1, FUZZERS + 1):
