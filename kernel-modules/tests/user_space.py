@@ -1,5 +1,6 @@
 """Files of our modules that neither lock nor read a clock, compiled for user space."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,9 @@ HEADERS = (
 
 
 def compile_for_user_space(made: Path, *words: str | Path) -> Path:
-    """Compile files of kernel-modules, and stop at undefined behaviour.
+    """Compile files of kernel-modules into a library that stops at undefined behaviour.
+
+    It has the address sanitizer in a process that has preloaded it.
 
     Args:
         made: the result, in a folder that gets headers as well.
@@ -21,6 +24,8 @@ def compile_for_user_space(made: Path, *words: str | Path) -> Path:
 
     Returns: the result.
     """
+    if os.environ.get("LD_PRELOAD") == address_sanitizer():
+        words = ("-fsanitize=address", *words)
     headers = made.parent / "headers"
     for name in HEADERS:
         header = headers / name
@@ -29,5 +34,11 @@ def compile_for_user_space(made: Path, *words: str | Path) -> Path:
     folders = (headers, MODULES, MODULES / "dtm", MODULES / "include/uapi")
     checks = ["-g", "-fsanitize=undefined", "-fno-sanitize-recover", "-Wall", "-Wextra", "-Werror"]
     include = [f"-I{folder}" for folder in folders]
-    subprocess.run(["cc", *checks, *include, "-o", made, *words], check=True)
+    subprocess.run(["cc", *checks, *include, "-shared", "-fPIC", "-o", made, *words], check=True)
     return made
+
+
+def address_sanitizer() -> str:
+    """Return the library that a process must preload for the address sanitizer."""
+    found = ["cc", "-print-file-name=libasan.so"]
+    return subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip()

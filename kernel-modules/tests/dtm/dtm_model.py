@@ -1,8 +1,6 @@
 """sch_dtm's channels in user space: the kernel's own headers, compiled into a shared library."""
 
 import ctypes
-import os
-import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from ctypes import (
@@ -127,17 +125,9 @@ def config(
     return Config(allocator=ALLOCATORS[allocator], **values)
 
 
-def address_sanitizer() -> str:
-    """Return the library that a process must preload for a model with the address sanitizer."""
-    found = ["cc", "-print-file-name=libasan.so"]
-    return subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def build(folder: Path) -> Path:
-    """Compile the model, if possible with the address sanitizer; return the library."""
-    flags = ["-O2", "-shared", "-fPIC", "-Wno-unused-parameter", "-Wno-sign-compare"]
-    if os.environ.get("LD_PRELOAD") == address_sanitizer():
-        flags.append("-fsanitize=address")
+    """Compile the model; return the library."""
+    flags = ("-O2", "-Wno-unused-parameter", "-Wno-sign-compare")
     kernel = [MODULES / "dtm/dtm_core.c", MODULES / "dtm/dtm_service.c"]
     kernel += sorted(MODULES.glob("dtm/dtm_alloc_*.c"))
     model = Path(__file__).with_suffix(".c")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dtm_model import Config, Link, address_sanitizer, build, config
+from dtm_model import Config, Link, build, config
+from user_space import TESTS, address_sanitizer
 
 MS, S = 10**6, 10**9
 SLOT_BIT = 512_000
@@ -682,9 +683,10 @@ def _random_operation(
 
 @pytest.mark.long
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="is being run there")
-def test_no_test_here_reads_or_writes_beside_its_memory() -> None:
-    """All tests of this file pass in a process with the address sanitizer."""
+def test_no_model_reads_or_writes_beside_its_memory() -> None:
+    """The tests of dtm, medium and timetable pass in a process with the address sanitizer."""
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    words += [str(TESTS / "medium"), str(TESTS / "timetable")]
     found = {"LD_PRELOAD": address_sanitizer(), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(
         words, env={**os.environ, **found}, capture_output=True, text=True, check=False
