@@ -11,6 +11,7 @@ from support.warm_command import twoway
 from twoway.backends.backend import refuse_what_uml_has
 from twoway.backends.registry import find_backend, kinds
 from twoway.backends.uml import Uml
+from twoway.description.point import Point
 from twoway.errors import UsageError
 from twoway.guest.source import Patched, flavour_of, kernel_named, kernel_source
 from twoway.lab.multihost_plan import Place, shares
@@ -19,6 +20,22 @@ from twoway.runs.points import load_point
 from twoway.runs.run import run_experiment
 
 PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
+
+
+def _refused_by_others(point: Point, fields: list[str]) -> None:
+    """Check that other backends, and a run over several hosts, name these fields and no other."""
+    plan = build_plan(point)
+    for backend in ("qemu", "native"):
+        with pytest.raises(UsageError) as caught:
+            refuse_what_uml_has(plan, backend)
+        assert str(caught.value).splitlines() == [
+            f"{field}: not possible with the backend {backend}; uml has it" for field in fields
+        ]
+    with pytest.raises(UsageError) as caught:
+        shares(point, {"here": Place(nodes=[*point.graph.nodes], links={})})
+    assert str(caught.value).splitlines()[: len(fields)] == [
+        f"{point.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
+    ]
 
 
 @pytest.mark.parametrize(
@@ -33,17 +50,22 @@ def test_each_field_is_named(tmp_path: Path, profile: str, fields: list[str]) ->
     """Another backend, and a run over several hosts, names all fields that need uml's guest."""
     document = SMALL | {"profile": profile, "programs": [PROGRAM], "stack": {"mtu_bytes": 1500}}
     point = load_point(str(write_experiment(tmp_path, document)))
-    fields = [*fields, "programs.it"]
-    with pytest.raises(UsageError) as caught:
-        refuse_what_uml_has(build_plan(point), "qemu")
-    assert str(caught.value).splitlines() == [
-        f"{field}: not possible with the backend qemu; uml has it" for field in fields
-    ]
-    with pytest.raises(UsageError) as caught:
-        shares(point, {"here": Place(nodes=["h1", "r1", "r2", "h2"], links={})})
-    assert str(caught.value).splitlines()[: len(fields)] == [
-        f"{point.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
-    ]
+    _refused_by_others(point, [*fields, "programs.it"])
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        (
+            "switches@ip=4,network=linuxrouter",
+            [f"topology.name: switch s{number}" for number in (1, 2, 3)],
+        ),
+        ("half-duplex-turns@turn=1", ["half_duplex"]),
+    ],
+)
+def test_each_switch_and_medium_is_named(name: str, fields: list[str]) -> None:
+    """Switches and a half-duplex link need uml's guest as well."""
+    _refused_by_others(load_point(name), fields)
 
 
 def test_parameters_of_the_kernel_are_named(tmp_path: Path) -> None:
@@ -60,22 +82,6 @@ def test_parameters_of_the_kernel_are_named(tmp_path: Path) -> None:
     )
     steps = [step for step in plan.setup if step.kind == "set_parameters"]
     assert [(step.module, step.parameters) for step in steps] == [("tcp_cubic", {"hystart": "0"})]
-
-
-def test_each_switch_is_named() -> None:
-    """Another backend, and a run over several hosts, names all options that need uml's guest."""
-    point = load_point("switches@ip=4,network=linuxrouter")
-    fields = [f"topology.name: switch s{number}" for number in (1, 2, 3)]
-    with pytest.raises(UsageError) as caught:
-        refuse_what_uml_has(build_plan(point), "native")
-    assert str(caught.value).splitlines() == [
-        f"{field}: not possible with the backend native; uml has it" for field in fields
-    ]
-    with pytest.raises(UsageError) as caught:
-        shares(point, {"here": Place(nodes=[*point.graph.nodes], links={})})
-    assert str(caught.value).splitlines()[:3] == [
-        f"{point.id}: {field}: not possible on the hosts of a lab; uml has it" for field in fields
-    ]
 
 
 # Instruments in the kernel are used in virtual time only.

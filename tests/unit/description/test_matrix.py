@@ -1,13 +1,16 @@
 """Sweeps in files: their points, and every mistake by its name."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.running import CLAIMED, SMALL, problems_of, write_experiment
 
-from twoway.description.point import point_names
+from twoway.contract.plan import SetSysctls
+from twoway.description.point import Point, point_names
 from twoway.errors import SpecError
+from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
 
 WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
@@ -56,21 +59,43 @@ def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
     assert point.claims
 
 
-def test_an_axis_reaches_interventions_by_number(tmp_path: Path) -> None:
-    """A number in an axis's path stands for an intervention, as they have no names."""
-    matrix = {"late": {"set": ["interventions.0.drop.from_s"], "to": [0.2, 0.3]}}
-    drop = {"drop": {"flow": "left", "from_s": 0.1}}
-    point = load_point(f"{_swept(tmp_path, matrix=matrix, interventions=[drop])}@late=0.3")
-    (intervention,) = point.experiment.interventions
-    assert intervention.drop
-    assert intervention.drop.from_s == 0.3
+LATE = {"drop": {"flow": "left", "from_s": 0.1}}
+PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
+TTL, RETRIES = "net.ipv4.ip_default_ttl", "net.ipv4.tcp_retries2"
+HALF_DUPLEX = {"profile": "half-duplex", "stack": {"mtu_bytes": 1500}}
+# A field of an experiment, the value that an axis gives it, and the place in a point that has it.
+REACHED: list[tuple[str, Any, Callable[[Any], Any]]] = [
+    ("observe.tcp_info_ms", 5, lambda at: at.experiment.observe.tcp_info_ms),
+    ("interventions.0.drop.from_s", 0.3, lambda at: at.experiment.interventions[0].drop.from_s),
+    ("stack.preset", "linux", lambda at: at.experiment.stack.preset),
+    ("hosts.h2.stack.preset", "linux", lambda at: at.experiment.stack_of("h2").preset),
+    ("hosts.h1.qdisc", "fq", lambda at: at.experiment.hosts["h1"].qdisc.tc),
+    ("flows.left.socket.mss_bytes", 536, lambda at: at.flows["left"].socket.mss_bytes),
+    ("routers.r1.setup", {"some": "ip route"}, lambda at: next(at.experiment.setup_lines).text),
+    ("programs.it.command", {"two": ["echo", "-c"]}, lambda at: at.experiment.programs[0].command),
+    ("profile.half_duplex.turn_packets", 3, lambda at: at.profile.half_duplex.turn_packets),
+    (f"stack.sysctls.{RETRIES}", 5, lambda at: _sysctl(at, "h2", RETRIES)),
+    (f"hosts.h1.stack.sysctls.{RETRIES}", 5, lambda at: _sysctl(at, "h1", RETRIES)),
+    (f"routers.r1.sysctls.{TTL}", 9, lambda at: _sysctl(at, "r1", TTL)),
+]
 
 
-def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
-    """An axis may set a field of a section that the file leaves out."""
-    matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}
-    point = load_point(f"{_swept(tmp_path, matrix=matrix)}@ms=5")
-    assert point.experiment.observe.tcp_info_ms == 5
+def _sysctl(point: Point, node: str, name: str) -> Any:
+    steps = (step for step in build_plan(point).setup if isinstance(step, SetSysctls))
+    return next(step.sysctls[name] for step in steps if step.node == node)
+
+
+@pytest.mark.parametrize(("field", "value", "found"), REACHED)
+def test_an_axis_reaches_any_field(
+    tmp_path: Path, field: str, value: Any, found: Callable[[Any], Any]
+) -> None:
+    """An axis sets fields of any part, also of one left out; interventions have numbers."""
+    fields = HALF_DUPLEX if "half_duplex" in field else {}
+    others = {"interventions": [LATE], "programs": [PROGRAM], **fields}
+    matrix = {"x": {"set": [field], "to": value if isinstance(value, dict) else [value]}}
+    (name,) = point_names(_swept(tmp_path, matrix=matrix, **others))
+    expected = next(iter(value.values())) if isinstance(value, dict) else value
+    assert found(load_point(name)) == expected
 
 
 def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
@@ -80,8 +105,6 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
     assert [len(load_point(name).claims) for name in point_names(path)] == [0, 0, 1, 1]
 
 
-LATE = {"drop": {"flow": "left", "from_s": 0.1}}
-PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 NAME_EACH = "name each value, as in `to: {first: VALUE, second: VALUE}`"
 TWICE = ["fq", "fq maxrate 4mbit"]
 

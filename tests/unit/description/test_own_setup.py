@@ -79,16 +79,9 @@ def test_a_missing_program_is_named(tmp_path: Path, line: str, program: str | No
     assert (said in done.stderr) == (program is not None)
 
 
-def test_an_axis_sets_commands(tmp_path: Path) -> None:
-    """An axis may set the commands of a node."""
-    axes = {"way": {"set": ["routers.r1.setup"], "to": {"none": "true", "some": "ip route"}}}
-    point = load_point(f"{write_experiment(tmp_path, document('true', matrix=axes))}@way=some")
-    assert [line.text for line in point.experiment.setup_lines] == ["true", "ip route"]
-
-
-@pytest.mark.parametrize("kernel", ["guest", "wide"])
-def test_wide_has_every_qdisc_and_more_sysctls(tmp_path: Path, kernel: str) -> None:
-    """`vet` knows no list of qdiscs and sysctls for `kernel: wide`, which judges them in a run."""
+@pytest.mark.parametrize("kernel", ["guest", "wide", "newest"])
+def test_another_kernel_is_not_judged(tmp_path: Path, kernel: str) -> None:
+    """`vet` knows qdiscs and sysctls of the guest's kernel alone; others judge them in a run."""
     hosts = {"h1": {"qdisc": "hhf", "stack": {"sysctls": {"net.mptcp.enabled": 1}}}}
     path = write_experiment(tmp_path, document("true", hosts=hosts, kernel=kernel))
     assert len(problems_of(str(path))) == (2 if kernel == "guest" else 0)

@@ -95,29 +95,3 @@ def test_an_interface_has_the_settings_of_any_other(tmp_path: Path) -> None:
     sysctls = {"net.ipv4.conf.h1-eth0.rp_filter": 1}
     path = write_experiment(tmp_path, {**SMALL, "hosts": {"h1": {"stack": {"sysctls": sysctls}}}})
     assert problems_of(str(path)) == []
-
-
-def test_another_kernel_is_not_judged(tmp_path: Path) -> None:
-    """A kernel that is not the guest's has no list, and judges a sysctl as it runs."""
-    stack = {"sysctls": {"net.ipv4.tcp_of_tomorrow": 1}}
-    path = write_experiment(tmp_path, {**SMALL, "kernel": "newest", "stack": stack})
-    assert problems_of(str(path)) == []
-
-
-def test_a_sweep_sets_a_sysctl(tmp_path: Path) -> None:
-    """A sysctl is an axis of a sweep like any field, for all hosts, a host or a router."""
-    axes = {
-        "retries": {"set": ["stack.sysctls.net.ipv4.tcp_retries2"], "to": [3, 5]},
-        "ttl": {"set": ["routers.r1.sysctls.net.ipv4.ip_default_ttl"], "to": [9]},
-        "cork": {"set": ["hosts.h1.stack.sysctls.net.ipv4.tcp_autocorking"], "to": [1]},
-    }
-    path = write_experiment(tmp_path, {**SMALL, "matrix": axes})
-    plan = build_plan(load_point(f"{path}@retries=5,ttl=9,cork=1"))
-    steps = {step.node: step.sysctls for step in plan.setup if isinstance(step, SetSysctls)}
-    assert steps["h1"]["net.ipv4.tcp_retries2"] == steps["h2"]["net.ipv4.tcp_retries2"] == 5
-    assert (steps["h1"]["net.ipv4.tcp_autocorking"], steps["h2"]["net.ipv4.tcp_autocorking"]) == (
-        1,
-        0,
-    )
-    assert steps["r1"]["net.ipv4.ip_default_ttl"] == 9
-    assert "net.ipv4.tcp_retries2" not in steps["r1"]

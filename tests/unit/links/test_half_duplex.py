@@ -6,20 +6,15 @@ from typing import Any
 
 import pytest
 import yaml
-from support.running import SMALL, write_experiment
 
-from twoway.backends.backend import refuse_what_uml_has
 from twoway.description.experiment import Profile
 from twoway.description.placement import placement_problems
 from twoway.description.reading import load_profile
 from twoway.description.topology import load_topology
-from twoway.errors import SpecError, UsageError
-from twoway.lab.multihost_plan import Place, shares
+from twoway.errors import SpecError
 from twoway.links.half_duplex import HalfDuplex, Medium
 from twoway.paths import TOPOLOGIES
-from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile, media
-from twoway.runs.points import load_point
 
 END = {"rate_mbit": 20, "delay_ms": 2, "queue_packets": 9}
 
@@ -108,30 +103,6 @@ def test_wrong_medium_names_its_field(
     with pytest.raises(SpecError) as caught:
         _load(tmp_path, shared)
     assert [p for p in caught.value.problems if sentence in p], caught.value.problems
-
-
-def test_an_axis_sets_what_both_directions_share(tmp_path: Path) -> None:
-    """An axis on `profile.half_duplex.FIELD` sets the profile's own field."""
-    axis = {"set": ["profile.half_duplex.turn_packets"], "to": [1, 3]}
-    document = {**SMALL, "profile": "half-duplex", "matrix": {"turn": axis}}
-    document |= {"stack": {"mtu_bytes": 1500}}
-    point = load_point(f"{write_experiment(tmp_path, document)}@turn=3")
-    assert point.profile.half_duplex
-    assert point.profile.half_duplex.turn_packets == 3
-    assert point.profile.half_duplex.gap_us == 200
-
-
-def test_other_backends_have_no_medium() -> None:
-    """Backends with a real clock, and runs over several hosts, refuse a half-duplex link."""
-    point = load_point("half-duplex-turns@turn=1")
-    for backend in ("qemu", "native"):
-        with pytest.raises(UsageError, match="half_duplex: not possible with the backend"):
-            refuse_what_uml_has(build_plan(point), backend)
-    here = Place(nodes=["h1", "r1", "r2", "h2"], links={})
-    with pytest.raises(
-        UsageError, match="half_duplex: not possible on the hosts of a lab; uml has it"
-    ):
-        shares(point, {"here": here})
 
 
 @pytest.mark.parametrize(("gap_us", "gap_ns"), [(0, 0), (0.001, 1), (16.004, 16_004)])

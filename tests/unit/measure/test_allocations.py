@@ -186,19 +186,13 @@ def test_decisions_are_on_time(by_ns: int, wrong: int) -> None:
     assert (off(edited(made, time_ns=times)) > 0) == bool(wrong)
 
 
-def test_decision_at_the_start() -> None:
-    """A decision before the first sample's end counts as an error."""
+@pytest.mark.parametrize("again", [False, True])
+def test_a_decision_too_many(again: bool) -> None:
+    """A decision before the first sample's end, or a second one at it, counts as an error."""
     made = host(CAME_NS, LATE)
-    times = np.insert(made.slots.time_ns, 1, 500)
-    slots = np.insert(made.slots.slots, 1, 20)
-    assert off(edited(made, time_ns=times, slots=slots, estimate_bit=None)) == 1
-
-
-def test_two_decisions_at_once() -> None:
-    """Two decisions at one sample's end count as an error."""
-    made = host(CAME_NS, LATE)
-    times = np.insert(made.slots.time_ns, 1, made.slots.time_ns[1])
-    slots = np.insert(made.slots.slots, 1, made.slots.slots[1])
+    first = made.slots.time_ns[1], made.slots.slots[1]
+    time_ns, count = first if again else (500, 20)
+    times, slots = np.insert(made.slots.time_ns, 1, time_ns), np.insert(made.slots.slots, 1, count)
     assert off(edited(made, time_ns=times, slots=slots, estimate_bit=None)) == 1
 
 

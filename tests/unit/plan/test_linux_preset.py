@@ -122,19 +122,6 @@ def test_each_host_may_have_its_own(tmp_path: Path) -> None:
     assert sysctls(plan, "h2") == {"net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_ecn": 1}
 
 
-def test_a_sweep_sets_the_preset_of_a_host(tmp_path: Path) -> None:
-    """Presets of all hosts and of one are axes of a sweep."""
-    axes = {
-        "tcp": {"set": ["stack.preset"], "to": ["papers", "linux"]},
-        "server": {"set": ["hosts.h2.stack.preset"], "to": ["papers", "linux"]},
-    }
-    path = write_experiment(tmp_path, {**LINUX, "stack": {}, "matrix": axes})
-    for name in ("papers", "linux"):
-        point = load_point(f"{path}@tcp={name},server=linux")
-        assert point.experiment.stack.timestamps == (name == "linux")
-        assert point.experiment.stack_of("h2").is_linux
-
-
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [

@@ -8,8 +8,6 @@ from support.plans import planned
 from support.running import FLOW, LINUX, problems_of, write_experiment
 
 from twoway.contract.plan import Check, Plan, Program, SetOffloads
-from twoway.plan.plan import build_plan
-from twoway.runs.points import load_point
 
 LINE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
 CAKE = {"directions": {"forward": {**LINE, "aqm": "cake"}, "reverse": LINE}}
@@ -82,17 +80,6 @@ def test_offloads_that_are_on(
     steps = [step for step in plan.setup if isinstance(step, SetOffloads)]
     every = {"tso", "gso", "gro", "tx", "rx", "sg"}
     assert {s.node: every - {*s.off} for s in steps if every - {*s.off}} == on
-
-
-def test_a_sweep_sets_both(tmp_path: Path) -> None:
-    """A host's qdisc and an option of a flow's sockets are axes of a sweep."""
-    axes = {
-        "qdisc": {"set": ["hosts.h1.qdisc"], "to": ["fq", "pfifo_fast"]},
-        "mss": {"set": ["flows.one.socket.mss_bytes"], "to": [536]},
-    }
-    path = write_experiment(tmp_path, {**LINUX, "matrix": axes})
-    plan = build_plan(load_point(f"{path}@qdisc=fq,mss=536"))
-    assert "qdisc replace dev h1-eth0 root handle 1: fq" in lines(plan, "h1")
 
 
 @pytest.mark.parametrize(
