@@ -85,10 +85,10 @@ ANYTHING = st.recursive(
 
 def harmed(data: st.DataObject, document: dict[str, Any]) -> dict[str, Any]:
     """Return a document with one to three parts replaced, removed or added."""
-    document = copy.deepcopy(document)
+    changed: Any = copy.deepcopy(document)
     for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from([*places(document)] or [("schema",)]))
-        parent = document
+        path = data.draw(st.sampled_from([*places(changed)] or [("schema",)]))
+        parent = changed
         for key in path[:-1]:
             parent = parent[key]
         how = data.draw(st.sampled_from(["replace", "replace", "remove", "add"]))
@@ -98,7 +98,7 @@ def harmed(data: st.DataObject, document: dict[str, Any]) -> dict[str, Any]:
             parent[data.draw(SCALARS.filter(lambda key: key == key))] = data.draw(ANYTHING)  # noqa: PLR0124
         else:
             parent[path[-1]] = data.draw(ANYTHING)
-    return document
+    return changed  # type: ignore[no-any-return]
 
 
 def check(path: Path) -> None:

@@ -336,13 +336,17 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
     """A queue without packets is idle and empty, and has no busy periods."""
     first = [c for c in FORWARD if c.connection == "first"]
     got = values(write_run(tmp_path, forward=first, reverse=[]))
-    idle = ("utilisation", "utilisation_data", "queue_peak", "queue_peak_data", "queue_mean")
-    idle += ("queue_p95", "busy_periods", "drops_data", "drops_ack", "idle_periods", "queue_epochs")
-    idle += ("queue_ack_bunch_max", "bottleneck_time", "idle_period_max")
-    none = ("busy_peak_high", "busy_peak_low", "busy_period_growth", "marks", "policed")
-    none += ("medium_busy", "busy_period_segments", "busy_period_cycle", "idle_period_mean")
-    none += ("sojourn_median", "sojourn_p95", "sojourn_p99", "oscillation_period", "epoch_drops")
-    none += ("plateau_high", "plateau_low", "epoch_drops_ack", "epoch_drops_half_gap")
+    idle = (
+        *("utilisation", "utilisation_data", "queue_peak", "queue_peak_data", "queue_mean"),
+        *("queue_p95", "busy_periods", "drops_data", "drops_ack", "idle_periods", "queue_epochs"),
+        *("queue_ack_bunch_max", "bottleneck_time", "idle_period_max"),
+    )
+    none = (
+        *("busy_peak_high", "busy_peak_low", "busy_period_growth", "marks", "policed"),
+        *("medium_busy", "busy_period_segments", "busy_period_cycle", "idle_period_mean"),
+        *("sojourn_median", "sojourn_p95", "sojourn_p99", "oscillation_period", "epoch_drops"),
+        *("plateau_high", "plateau_low", "epoch_drops_ack", "epoch_drops_half_gap"),
+    )
     found = {name: value for name, value in got.items() if name.endswith("reverse")}
     assert found == {
         **{f"{name}.reverse": 0 for name in idle},

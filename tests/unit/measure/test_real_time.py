@@ -279,13 +279,13 @@ def test_acks_that_may_come_at_once(
 
 def test_acks_closer_than_the_machine_explains(tmp_path: Path) -> None:
     """An ACK that leaves after 5 us instead of 50, without waiting, fails its check."""
+    acks: dict[float, Crossing] = {c.entered_us: c for c in ACKS.values()}
     times_us = {12_000: (13_500, 13_950), 12_500: (13_960, 13_965), 13_000: (13_990, 14_050)}
-    reverse = [
-        dataclasses.replace(c, **dict(zip(("entered_us", "left_us"), times, strict=True)))
-        if c.connection == "first" and (times := times_us.get(int(c.entered_us)))
-        else c
-        for c in REVERSE
-    ]
+    closer = {
+        id(acks[at]): dataclasses.replace(acks[at], entered_us=entered_us, left_us=left_us)
+        for at, (entered_us, left_us) in times_us.items()
+    }
+    reverse = [closer.get(id(c), c) for c in REVERSE]
     row = row_of(real_time(tmp_path, reverse=reverse), LARGEST_FACTOR)
     assert (row.value, row.verdict) == (30.67, Verdict.FAIL)
 

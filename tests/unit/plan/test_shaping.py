@@ -1,6 +1,7 @@
 """Link profiles become the tc commands that the fidelity rules demand, or are refused."""
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from twoway.description.placement import behind_problems, placement_problems
 from twoway.description.rules import profile_problems
 from twoway.description.topology import load_topology
 from twoway.errors import SpecError
+from twoway.links.shaper import Shaper
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 
@@ -33,6 +35,12 @@ def refuse(profile: Profile, graph: Graph) -> None:
     raise SpecError(placement_problems(profile, graph))
 
 
+def shaper_of(graph: Graph, interface: str = "r1-eth1", **fields: Any) -> Shaper:
+    """Return the shaper of an interface, by default that of the forward queue."""
+    shapers = compile_profile(_profile(**fields), graph)
+    return next(each for each in shapers if each.interface.name == interface)
+
+
 def test_rate_and_delay_go_to_different_hops(graph: Graph) -> None:
     """The rate with its queue is on r1's interface to r2, the delay on r2's to h2."""
     shapers = compile_profile(_profile(), graph)
@@ -44,17 +52,14 @@ def test_rate_and_delay_go_to_different_hops(graph: Graph) -> None:
 
 def test_delay_queue_holds_ten_times_what_it_can_fill(graph: Graph) -> None:
     """A delay's queue has ten times the 54-byte frames that 100 Mbit/s send in 200 ms."""
-    shapers = compile_profile(_profile(rate_mbit=100, delay_ms=200), graph)
-    delay = next(s for s in shapers if s.interface.name == "r2-eth0")
+    delay = shaper_of(graph, "r2-eth0", rate_mbit=100, delay_ms=200)
     assert delay.arguments[2] == "462963"
 
 
 def test_overhead_and_cells_follow_the_rate(graph: Graph) -> None:
     """The rate of netem is followed by overhead, cell size and cell overhead, in this order."""
-    shapers = compile_profile(
-        _profile(overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5), graph
-    )
-    assert shapers[0].arguments[-3:] == ("-14", "48", "5")
+    shaper = shaper_of(graph, overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5)
+    assert shaper.arguments[-3:] == ("-14", "48", "5")
 
 
 def test_rate_and_delay_on_one_interface_is_refused(graph: Graph) -> None:
@@ -74,13 +79,8 @@ def test_shaping_on_a_sending_host_is_refused(graph: Graph) -> None:
 
 def test_directions_must_be_the_topologys(graph: Graph) -> None:
     """A profile that names other directions than the topology is refused."""
-    profile = Profile.model_validate(
-        {
-            "schema": 1,
-            "title": "t",
-            "directions": {"up": {"rate_mbit": 1, "delay_ms": 0, "queue_packets": 1}},
-        }
-    )
+    up = {"up": {"rate_mbit": 1, "delay_ms": 0, "queue_packets": 1}}
+    profile = Profile.model_validate({"schema": 1, "title": "t", "directions": up})
     with pytest.raises(SpecError, match="the topology has forward, reverse; got up"):
         refuse(profile, graph)
 
@@ -94,14 +94,13 @@ def test_inexact_delay_is_refused_with_its_neighbours(graph: Graph) -> None:
 @pytest.mark.parametrize("delay_ms", [0.008, 8.416, 10, 1000, 7.992])
 def test_exact_delays_are_accepted(graph: Graph, delay_ms: float) -> None:
     """Every multiple of 8 us reaches tc as that many whole microseconds."""
-    shapers = compile_profile(_profile(delay_ms=delay_ms), graph)
-    assert f"{round(delay_ms * 1000)}us" in shapers[1].arguments
+    delay = shaper_of(graph, "r2-eth0", delay_ms=delay_ms)
+    assert f"{round(delay_ms * 1000)}us" in delay.arguments
 
 
 def test_dtm_channel_takes_the_place_of_a_rate(graph: Graph) -> None:
     """A direction with dtm has the qdisc dtm on its bottleneck, and its options are read back."""
-    shapers = compile_profile(_profile(rate_mbit=None, dtm={"slots": 7, "rate": {}}), graph)
-    channel = next(s for s in shapers if s.interface.name == "r1-eth1")
+    channel = shaper_of(graph, rate_mbit=None, dtm={"slots": 7, "rate": {}})
     assert channel.arguments[:5] == ("dtm", "slots", "7", "limit", "50")
     assert (("options", "allocator"), "rate") in channel.readback
     assert channel.is_channel
@@ -137,9 +136,8 @@ def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
 def test_a_black_hole_and_a_policer_are_actions_of_one_filter(graph: Graph) -> None:
     """A packet that passes the black hole meets the policer, in front of the queue."""
     black_hole = {"bytes": 1280, "icmp": False}
-    profile = _profile(policer={"rate_mbit": 4, "burst_bytes": 15140}, mtu_bytes=black_hole)
-    inner = compile_profile(profile, graph)[0].inner
-    assert inner[-1] == (
+    policer = {"rate_mbit": 4, "burst_bytes": 15140}
+    assert shaper_of(graph, policer=policer, mtu_bytes=black_hole).inner[-1] == (
         "filter add dev r1-eth1 egress matchall action police mtu 1294 conform-exceed drop/pipe "
         "action police rate 4000000bit burst 15140 mtu 65535 conform-exceed drop/pass"
     )
@@ -148,8 +146,7 @@ def test_a_black_hole_and_a_policer_are_actions_of_one_filter(graph: Graph) -> N
 @pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])
 def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -> None:
     """HTB keeps the rate without credit; small TCP packets go to band 1, others to band 2."""
-    shapers = compile_profile(_profile(ack_queue=place, overhead_bytes=-14), graph)
-    shaper = next(s for s in shapers if s.interface.name == "r1-eth1")
+    shaper = shaper_of(graph, ack_queue=place, overhead_bytes=-14)
     assert " ".join((*shaper.sizes, *shaper.arguments)) == "stab overhead -14 htb default 1"
     inner = "\n".join(shaper.inner)
     assert "parent 1: classid 1:1 htb rate 10000000bit burst 1 cburst 1" in inner
@@ -160,8 +157,7 @@ def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -
 
 def test_delay_behind_an_ack_queue_adds_the_transmission(graph: Graph) -> None:
     """The delay's netem adds the transmission time, because HTB releases packets without it."""
-    shapers = compile_profile(_profile(ack_queue="own", delay_ms=0), graph)
-    delay = next(s for s in shapers if s.interface.name == "r2-eth0")
+    delay = shaper_of(graph, "r2-eth0", ack_queue="own", delay_ms=0)
     assert " ".join(delay.arguments) == "netem limit 1000 delay 0us rate 10000000bit"
 
 
@@ -179,9 +175,9 @@ def test_ack_queue_needs_a_delay_of_its_own() -> None:
 @pytest.mark.parametrize(("aqm", "isolation"), [("cake", "flows"), ("cake-flowblind", "flowblind")])
 def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
     """Cake keeps the rate itself, and counts overhead from the IP packet, not the frame."""
-    shapers = compile_profile(_profile(aqm=aqm, overhead_bytes=-4), graph)
+    shaper = shaper_of(graph, aqm=aqm, overhead_bytes=-4)
     wanted = f"cake bandwidth 10000000bit besteffort {isolation} overhead 10"
-    assert " ".join(shapers[0].arguments) == wanted
+    assert " ".join(shaper.arguments) == wanted
 
 
 def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
@@ -207,52 +203,41 @@ def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("aqm", "words"),
+    ("fields", "words"),
     [
-        ("codel", "codel limit 17 ecn"),
-        ("pie", "pie limit 17 ecn"),
-        ("fq_codel", "fq_codel ecn"),
-        ("fq_pie", "fq_pie limit 17 ecn"),
-        ("red", "red limit 25500 avpkt 1500 bandwidth 10000000bit ecn"),
-        ("choke", "choke limit 17 bandwidth 10000000bit ecn"),
+        ({"aqm": "codel"}, "codel limit 17 ecn"),
+        ({"aqm": "pie"}, "pie limit 17 ecn"),
+        ({"aqm": "fq_codel"}, "fq_codel ecn"),
+        ({"aqm": "fq_pie"}, "fq_pie limit 17 ecn"),
+        ({"aqm": "red"}, "red limit 25500 avpkt 1500 bandwidth 10000000bit ecn"),
+        ({"aqm": "choke"}, "choke limit 17 bandwidth 10000000bit ecn"),
+        ({"aqm": "codel", "mark_above_ms": 2.5}, "codel limit 17 ecn ce_threshold 2500us"),
+        ({"aqm": "fq_codel", "mark_above_ms": 2.5}, "fq_codel ecn ce_threshold 2500us"),
     ],
 )
-def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
-    """The queue's manager is set to mark packets, and red has its limit in bytes."""
-    profile = _profile(aqm=aqm, queue_packets=17, ecn=True)
-    assert profile_problems(profile) == []
-    assert compile_profile(profile, graph)[0].inner[-1].endswith(f"handle 2: {words}")
-
-
-@pytest.mark.parametrize("aqm", ["codel", "fq_codel"])
-def test_queues_that_mark_above_a_threshold(graph: Graph, aqm: str) -> None:
-    """CoDel's threshold is set in microseconds."""
-    profile = _profile(aqm=aqm, ecn=True, mark_above_ms=2.5)
-    assert profile_problems(profile) == []
-    assert compile_profile(profile, graph)[0].inner[-1].endswith(" ecn ce_threshold 2500us")
-
-
-@pytest.mark.parametrize("aqm", ["drop-tail", "red", "cake"])
-def test_queues_without_a_threshold(aqm: str) -> None:
-    """A manager without a threshold of marking is refused, and so is drop-tail."""
-    found = profile_problems(_profile(aqm=aqm, mark_above_ms=1))
-    sentence = f"mark_above_ms: codel and fq_codel have a threshold, got aqm {aqm}"
-    assert found[0] == f"directions.forward.{sentence}"
+def test_queues_that_mark(graph: Graph, fields: dict[str, Any], words: str) -> None:
+    """A manager is set to mark; red has its limit in bytes, CoDel's threshold is in us."""
+    fields = {**fields, "queue_packets": 17, "ecn": True}
+    assert profile_problems(_profile(**fields)) == []
+    assert shaper_of(graph, **fields).inner[-1].endswith(f"handle 2: {words}")
 
 
 @pytest.mark.parametrize(
-    ("aqm", "sentence"),
+    ("fields", "sentence"),
     [
-        ("drop-tail", "marks nothing"),
-        ("sfq", "marks nothing"),
-        ("cake", "always marks"),
-        ("dualpi2", "always marks"),
+        *(
+            ({"mark_above_ms": 1}, f"mark_above_ms: codel and fq_codel have a threshold, got {aqm}")
+            for aqm in ("aqm drop-tail", "aqm red", "aqm cake")
+        ),
+        *(({"ecn": True}, f"ecn: {aqm} marks nothing") for aqm in ("drop-tail", "sfq")),
+        *(({"ecn": True}, f"ecn: {aqm} always marks") for aqm in ("cake", "dualpi2")),
     ],
 )
-def test_queues_that_do_not_mark(aqm: str, sentence: str) -> None:
-    """A manager that cannot mark is refused with the reason."""
-    found = profile_problems(_profile(aqm=aqm, ecn=True))
-    assert found[0].startswith(f"directions.forward.ecn: {aqm} {sentence}")
+def test_queues_that_do_not_mark(fields: dict[str, Any], sentence: str) -> None:
+    """A manager that cannot mark, or has no threshold, is refused with the reason."""
+    (aqm,) = re.findall("drop-tail|red|cake|sfq|dualpi2", sentence)
+    found = profile_problems(_profile(aqm=aqm, **fields))
+    assert found[0].startswith(f"directions.forward.{sentence}")
 
 
 def test_managed_queue_has_atms_cells() -> None:

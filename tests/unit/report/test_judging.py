@@ -67,7 +67,7 @@ def verdicts(
         if isinstance(each, dict):
             kind = "claims" if "claim" in each else "findings" if "finding" in each else ""
             sections[kind or "predictions"].append(each)
-    document = manifest(**sections)
+    document = manifest((), **sections)
     metrics = metrics_of(document, {name: {**row, "error": error} for name, row in HERE.items()})
     here = Manifest.model_validate(document)
     checks = tuple(each for each in said if isinstance(each, FidelityRow))

@@ -19,12 +19,12 @@ from twoway.contract.verdicts import VERDICTS, ClaimRow, PredictionRow
 from twoway.errors import TwowayError
 from twoway.report import curves as drawing
 from twoway.report import papers
-from twoway.report.claims import Said, Sharpness, claims, predictions, worst_percent
+from twoway.report.claims import Claim, Said, Sharpness, claims, predictions, worst_percent
 from twoway.report.curves import curves
 from twoway.report.papers_site import write_site
 from twoway.report.papers_tables import read_numbers
 from twoway.report.report import analyse_run
-from twoway.report.results import read_results
+from twoway.report.results import Experiment, read_results
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +40,19 @@ def made(tmp_path: Path) -> list[Path]:
     return [*points, single]
 
 
+@pytest.fixture(name="swept")
+def read(folders: list[Path]) -> Experiment:
+    """Read the sweep."""
+    return read_results(folders)[1]
+
+
+@pytest.fixture(name="claim")
+def claimed(swept: Experiment) -> Claim:
+    """Return the only claim about the sweep."""
+    (claim,) = claims([swept])
+    return claim
+
+
 def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) -> None:
     """Points are in the matrix's order, grouped by experiment, and those by paper."""
     single, swept = read_results(folders)
@@ -52,28 +65,22 @@ def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) 
     ]
 
 
-def test_a_claim_counts_once(folders: list[Path]) -> None:
+def test_a_claim_counts_once(claim: Claim) -> None:
     """A claim of the paper counts once, however many metrics and runs have rows for it."""
-    _, swept = read_results(folders)
-    (claim,) = claims([swept])
     assert len(claim.rows) == 12
     assert claim.experiments == ["swept"]
 
 
-def test_a_claim_is_as_good_as_its_worst_row(folders: list[Path]) -> None:
+def test_a_claim_is_as_good_as_its_worst_row(claim: Claim) -> None:
     """One unexplained row makes the claim unexplained; without it, the claim agrees."""
-    _, swept = read_results(folders)
-    (claim,) = claims([swept])
     assert claim.verdict is Verdict.UNEXPLAINED  # undefined at one point
     assert claim.worst.row.measured is None
     kept = [said for said in claim.rows if said.row.measured is not None]
     assert {said.row.verdict for said in kept} == {Verdict.AGREES}
 
 
-def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
+def test_the_row_nearest_to_its_bound_is_shown(claim: Claim) -> None:
     """The row shown is the one that misses its bound most, or the nearest to it if none misses."""
-    _, swept = read_results(folders)
-    (claim,) = claims([swept])
     said = next(each for each in claim.rows if each.row.measured == 8.8)
 
     def bounded(measured: float, **bounds: float) -> Said[ClaimRow]:
@@ -89,9 +96,8 @@ def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
     assert replace(claim, rows=beyond).worst.measured == 2
 
 
-def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
+def test_gaps_are_in_units_and_per_cent(swept: Experiment) -> None:
     """A gap is measured minus predicted, in units and per cent; a predicted 0 has no per cent."""
-    _, swept = read_results(folders)
     found = list(predictions(swept))
     delayed = next(said for said in found if said.result.id == "swept@window=8,acks=delayed")
     assert delayed.gap == pytest.approx(0.8)
@@ -103,9 +109,8 @@ def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
     assert worst_percent([of_zero]) is None
 
 
-def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> None:
+def test_curves_overlay_measured_predicted_and_printed(swept: Experiment) -> None:
     """A family of metrics is a figure over the longest axis, without undefined points."""
-    _, swept = read_results(folders)
     (figure,) = curves(swept)
     assert figure.x_label == "window, packets"
     lines = {line.name: line for line in figure.lines if line.name}
@@ -117,9 +122,8 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
     assert lines["first, acks every-segment, measured"].x.tolist() == [4, 8]
 
 
-def test_words_on_an_axis_are_not_joined(folders: list[Path]) -> None:
+def test_words_on_an_axis_are_not_joined(swept: Experiment) -> None:
     """Words on an axis are names of points without a line; numbers are joined by a line."""
-    _, swept = read_results(folders)
     assert drawing.axis_names(swept, "window") == ()
     assert drawing.axis_names(swept, "acks") == ("every-segment", "delayed")
     for axis, style in (("window", "marked"), ("acks", "points")):
@@ -128,10 +132,9 @@ def test_words_on_an_axis_are_not_joined(folders: list[Path]) -> None:
 
 
 def test_an_axis_of_decades_is_logarithmic(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+    swept: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An axis from 4 to 16 is linear; with a limit of a factor of four it is logarithmic."""
-    _, swept = read_results(folders)
     assert [figure.log_x for figure in curves(swept)] == [False]
     monkeypatch.setattr(drawing, "_DECADES", 4)
     assert [figure.log_x for figure in curves(swept)] == [True]
@@ -183,10 +186,8 @@ def test_a_claim_counts_by_paper_and_by_the_strictest_form(
     assert document["papers"][0]["verdicts"][0]["form"] == "formula"
 
 
-def test_a_number_that_is_not_comparable_is_no_agreement(folders: list[Path]) -> None:
+def test_a_number_that_is_not_comparable_is_no_agreement(claim: Claim) -> None:
     """A claim with rows that agree and one that is not comparable is not comparable."""
-    _, swept = read_results(folders)
-    (claim,) = claims([swept])
     agrees = next(said for said in claim.rows if said.row.verdict is Verdict.AGREES)
     untold = Said(agrees.result, agrees.row.model_copy(update={"verdict": Verdict.NOT_COMPARABLE}))
     assert replace(claim, rows=[agrees, untold]).verdict is Verdict.NOT_COMPARABLE
@@ -235,9 +236,8 @@ def test_what_is_predicted_of_the_testbed_is_fidelity(folders: list[Path], tmp_p
     assert "1 checks of the testbed" in points
 
 
-def test_sharpness_is_the_share_of_a_tolerance_that_is_used(folders: list[Path]) -> None:
+def test_sharpness_is_the_share_of_a_tolerance_that_is_used(swept: Experiment) -> None:
     """The index counts exact predictions, bounds, loose tolerances, and misses of the formula."""
-    _, swept = read_results(folders)
     row = next(iter(predictions(swept))).row
 
     def of(measured: float, tolerance: float | None, **more: float | None) -> PredictionRow:

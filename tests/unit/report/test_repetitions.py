@@ -1,6 +1,7 @@
 """Repetitions of points: spread, statistics, and the seeds for which a statement holds."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from twoway.manifest import Manifest
 from twoway.report.flow_table import sweep_table
 from twoway.report.judging import repeated_name
 from twoway.report.repetitions import summarise_runs, without_seed, write_held
-from twoway.report.statistics import spread
+from twoway.report.statistics import Spread, spread
 
 PASS, FAIL, UNTOLD = Verdict.AS_STATED, Verdict.CHANGED, Verdict.CANNOT_TELL
 
@@ -94,10 +95,16 @@ def test_the_table_of_a_sweep_has_quantiles() -> None:
 # Statistics of repeated runs against tables and by hand.
 
 
+def spread_of(values: Iterable[float | None]) -> Spread:
+    """Return the spread of values, some of which are defined."""
+    found = spread([*values])
+    assert found
+    return found
+
+
 def test_spread_of_values() -> None:
     """Mean, deviation, quartiles and extremes are those of the defined values."""
-    found = spread([5, None, 1, 2, 4, 3])
-    assert found
+    found = spread_of([5, None, 1, 2, 4, 3])
     assert found[:6] == (5, 1, 2, 3, 4, 5)
     assert found.mean == 3
     assert found.deviation == pytest.approx(math.sqrt(2.5))
@@ -108,8 +115,7 @@ def test_spread_of_values() -> None:
 def test_the_interval_of_the_mean_is_students(draws: int, t: float) -> None:
     """Half the mean's interval is t times the standard error, with t as tables print it."""
     values = [float(each) for each in range(draws)]
-    found = spread(values)
-    assert found
+    found = spread_of(values)
     expected = t * float(np.std(values, ddof=1)) / math.sqrt(draws)
     assert found.margin == pytest.approx(expected, rel=5e-4)
 
@@ -117,16 +123,13 @@ def test_the_interval_of_the_mean_is_students(draws: int, t: float) -> None:
 @pytest.mark.parametrize(("draws", "outside"), [(6, 0), (8, 0), (9, 1), (20, 5), (30, 9)])
 def test_the_interval_of_the_median_is_an_order_statistic(draws: int, outside: int) -> None:
     """The median's interval leaves out as many draws at each end as binomial tables say."""
-    found = spread(range(draws))
-    assert found
+    found = spread_of(range(draws))
     assert (found.median_low, found.median_high) == (outside, draws - 1 - outside)
 
 
 def test_few_draws_have_no_interval() -> None:
     """One draw has no deviation, and five have no interval of the median."""
-    one, five = spread([1.0]), spread(range(5))
-    assert one
-    assert five
+    one, five = spread_of([1.0]), spread_of(range(5))
     assert math.isnan(one.deviation)
     assert math.isnan(one.margin)
     assert math.isnan(five.median_low)
@@ -134,16 +137,12 @@ def test_few_draws_have_no_interval() -> None:
 
 def test_draws_in_two_groups_are_noticed() -> None:
     """Draws near two values are two groups; draws from one distribution are not."""
-    found = spread([1.0, 1.1, 0.9, 1.0, 9.0, 9.1, 8.9, 9.0])
-    assert found
+    found = spread_of([1.0, 1.1, 0.9, 1.0, 9.0, 9.1, 8.9, 9.0])
     assert list(found.groups) == pytest.approx([1, 9])
-    even = spread([float(each) for each in range(10)])
-    assert even
+    even = spread_of([float(each) for each in range(10)])
     assert even.groups == ()
     # The share of one BBR beside three CUBIC at 4 BDP, as a user had it.
-    shares = spread([0.19, 0.22, 0.75, 0.26, 0.18, 0.14, 0.26, 0.59, 0.72, 0.27])
-    assert shares
+    shares = spread_of([0.19, 0.22, 0.75, 0.26, 0.18, 0.14, 0.26, 0.59, 0.72, 0.27])
     assert list(shares.groups) == pytest.approx([0.217, 0.687], abs=0.001)
-    eight = spread([0.13, 0.17, 0.17, 0.19, 0.22, 0.25, 0.53, 0.56])
-    assert eight
+    eight = spread_of([0.13, 0.17, 0.17, 0.19, 0.22, 0.25, 0.53, 0.56])
     assert len(eight.groups) == 2
