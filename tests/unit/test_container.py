@@ -40,23 +40,18 @@ def image(refused: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG0
     monkeypatch.setenv(SETTING, "container")
 
 
+@pytest.mark.parametrize(("setting", "sandbox"), [(None, REFUSED), ("container", ["env"])])
 @pytest.mark.usefixtures("refused")
-def test_outside_of_the_image_a_refused_sandbox_is_not_replaced(
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_sandbox_is_not_replaced_if_it_need_not_be(
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, sandbox: list[str]
 ) -> None:
-    """Without the image's setting, programs run in the sandbox or not at all."""
+    """Outside of the image a refused sandbox is used; in it, one that works."""
     monkeypatch.delenv(SETTING, raising=False)
+    if setting:
+        monkeypatch.setenv(SETTING, setting)
+    monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: sandbox)
     assert refusal() == ""
-    assert confined_command({}, shm_mib=1) == REFUSED
-
-
-def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the image programs run in the sandbox if it works."""
-    monkeypatch.setenv(SETTING, "container")
-    monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: ["env"])
-    refusal.cache_clear()
-    assert refusal() == ""
-    assert confined_command({}, shm_mib=1) == ["env"]
+    assert confined_command({}, shm_mib=1) == sandbox
 
 
 @pytest.mark.usefixtures("image")
