@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -402,12 +403,19 @@ def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
 ALONE = "only parameters differ: metrics and packets are the same\n"
 
 
+def _two_runs(folder: Path, names: Iterable[str] = ()) -> list[Path]:
+    """Make two runs, in whose metrics these names have the values 0 and 1."""
+    runs = [write_run(folder / name) for name in ("20260101-one", "20260102-two")]
+    for value, run in enumerate(runs):
+        document = json.loads((run / "manifest.json").read_text())
+        numbers = {name: {"value": value, "unit": "1"} for name in names}
+        metrics_of(document, numbers).write(run / "metrics.json")
+    return runs
+
+
 def test_parameters_alone_may_differ(tmp_path: Path) -> None:
     """If only a parameter differs, `compare` says so, and the exit code is 0."""
-    runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
-    for run in runs:
-        document = json.loads((run / "manifest.json").read_text())
-        metrics_of(document, {}).write(run / "metrics.json")
+    runs = _two_runs(tmp_path)
     page = ("--to", tmp_path / "page.html")
     equal = twoway("compare", *runs, *page)
     assert (equal.returncode, ALONE in equal.stdout) == (0, False)
@@ -418,12 +426,8 @@ def test_parameters_alone_may_differ(tmp_path: Path) -> None:
 
 def test_the_answer_is_short_and_on_standard_output(tmp_path: Path) -> None:
     """The command prints 14 of many differing metrics, those in a table first, and the page."""
-    runs = [write_run(tmp_path / name) for name in ("20260101-one", "20260102-two")]
-    for value, run in enumerate(runs):
-        document = json.loads((run / "manifest.json").read_text())
-        names = [*(f"busy.flow{n}" for n in range(40)), *(f"goodput.flow{n}" for n in range(10))]
-        numbers = {name: {"value": value, "unit": "1"} for name in names}
-        metrics_of(document, numbers).write(run / "metrics.json")
+    names = [*(f"busy.flow{n}" for n in range(40)), *(f"goodput.flow{n}" for n in range(10))]
+    runs = _two_runs(tmp_path, names)
     done = twoway("compare", *runs, "--to", tmp_path / "page.html")
     assert done.returncode == 1
     assert "metrics that differ: 50\n" in done.stdout

@@ -167,32 +167,33 @@ def test_departures_are_in_the_order_in_which_packets_left() -> None:
     assert passed.departures.tolist() == [1, 3, 5, 0]
 
 
-def test_identical_packets_pair_in_order() -> None:
-    """Indistinguishable packets leave in the order in which they entered."""
-    entering = packets(time_ns=[0, 1, 2], seq=[7, 7, 8])
-    leaving = packets(time_ns=[10, 20, 30], seq=[7, 7, 8])
-    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, 20, 30]
-
-
-def test_of_identical_packets_the_one_that_waits_longest_was_dropped() -> None:
-    """If three equal SYN-ACKs enter a queue and two leave, the first was dropped."""
-    entering = packets(time_ns=[0, 5, 1000, 1005], seq=[7, 8, 7, 7])
-    leaving = packets(time_ns=[15, 1010, 1020], seq=[8, 7, 7])
-    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 15, 1010, 1020]
-
-
-def test_identical_packets_of_two_kinds_are_told_apart() -> None:
-    """If two SYN-ACKs are dropped and both sent again, only the second of each pair left."""
-    entering = packets(time_ns=[0, 1, 1000, 1001], seq=[7, 8, 7, 8])
-    leaving = packets(time_ns=[1010, 1020], seq=[7, 8])
-    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, NEVER, 1010, 1020]
-
-
-def test_of_identical_packets_none_leaves_before_it_entered() -> None:
-    """If one of two equal packets leaves before the second enters, the second was dropped."""
-    entering = packets(time_ns=[0, 1000, 1001], seq=[7, 7, 8])
-    leaving = packets(time_ns=[10, 1010], seq=[7, 8])
-    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, NEVER, 1010]
+@pytest.mark.parametrize(
+    ("entered", "left", "left_ns"),
+    [
+        ([(0, 7), (1, 7), (2, 8)], [(10, 7), (20, 7), (30, 8)], [10, 20, 30]),
+        # Of equal packets the one that waits longest was dropped, but none leaves before it enters.
+        (
+            [(0, 7), (5, 8), (1000, 7), (1005, 7)],
+            [(15, 8), (1010, 7), (1020, 7)],
+            [NEVER, 15, 1010, 1020],
+        ),
+        ([(0, 7), (1000, 7), (1001, 8)], [(10, 7), (1010, 8)], [10, NEVER, 1010]),
+        # Two SYN-ACKs are dropped, and both sent again.
+        (
+            [(0, 7), (1, 8), (1000, 7), (1001, 8)],
+            [(1010, 7), (1020, 8)],
+            [NEVER, NEVER, 1010, 1020],
+        ),
+    ],
+)
+def test_identical_packets_leave_in_order(
+    entered: list[tuple[int, int]], left: list[tuple[int, int]], left_ns: list[int]
+) -> None:
+    """Packets (time, sequence number) that look alike leave in the order in which they entered."""
+    ends = [
+        packets(time_ns=[t for t, _ in end], seq=[s for _, s in end]) for end in (entered, left)
+    ]
+    assert passage(queue_of(), *ends).left_ns.tolist() == left_ns
 
 
 def test_packets_that_look_alike_are_named() -> None:

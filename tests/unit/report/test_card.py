@@ -41,50 +41,40 @@ PAGES = {name: (ROOT / f"docs/suites/{name}.md").read_text("utf-8") for name in 
 
 
 @pytest.mark.parametrize(
-    ("value", "best", "better", "expected"),
+    ("value", "best", "better", "worst", "expected"),
     [
-        (10, 10, "more", "near"),
-        (9, 10, "more", "near"),
-        (8.9, 10, "more", "between"),
-        (5, 10, "more", "between"),
-        (4.9, 10, "more", "poor"),
-        (10, 9, "less", "near"),
-        (20, 10, "less", "between"),
-        (20.1, 10, "less", "poor"),
-        (1, 0, "less", "poor"),
-        (0, 0, "less", "near"),
+        (10, 10, "more", 0, "near"),
+        (9, 10, "more", 0, "near"),
+        (8.9, 10, "more", 0, "between"),
+        (5, 10, "more", 0, "between"),
+        (4.9, 10, "more", 0, "poor"),
+        (10, 9, "less", 0, "near"),
+        (20, 10, "less", 0, "between"),
+        (20.1, 10, "less", 0, "poor"),
+        (1, 0, "less", 0, "poor"),
+        (0, 0, "less", 0, "near"),
+        # Distance from a fair share: to starve is as poor as to let the other starve.
+        (4.72, 4.87, 4.87, 0, "near"),
+        (9.644, 4.87, 4.87, 0, "poor"),
+        (8.031, 9.73, 9.73, 0, "between"),
+        (12.13, 9.73, 9.73, 0, "between"),
+        (19.14, 9.73, 9.73, 0, "poor"),
+        (0.3231, 9.73, 9.73, 0, "poor"),
+        (0, 4.87, 4.87, 0, "poor"),
+        # Jain's index of two flows counts from 1/2.
+        (0.5092, 1, 1, 0.5, "poor"),
+        (0.5092, 1, 1, 0, "between"),
+        (0.96, 1, 1, 0.5, "near"),
+        (0.2, 1, 1, 0.2, "poor"),
+        (0.51, 0.99, "more", 0.5, "poor"),
+        (0.51, 0.51, "more", 0.5, "near"),
     ],
 )
-def test_how_a_number_stands(value: float, best: float, better: Better, expected: str) -> None:
+def test_how_a_number_stands(
+    value: float, best: float, better: Better, worst: float, expected: str
+) -> None:
     """A number is near within a tenth of its row's best, and poor if worse than half as good."""
-    assert compare_with_best(value, best, better) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "target", "worst", "expected"),
-    [
-        (4.72, 4.87, 0, "near"),
-        (9.644, 4.87, 0, "poor"),
-        (8.031, 9.73, 0, "between"),
-        (12.13, 9.73, 0, "between"),
-        (19.14, 9.73, 0, "poor"),
-        (0.3231, 9.73, 0, "poor"),
-        (0, 4.87, 0, "poor"),
-        (0.5092, 1, 0.5, "poor"),
-        (0.5092, 1, 0, "between"),
-        (0.96, 1, 0.5, "near"),
-        (0.2, 1, 0.2, "poor"),
-    ],
-)
-def test_a_number_beside_a_target(value: float, target: float, worst: float, expected: str) -> None:
-    """Distance from the fair share decides: to starve is as poor as to let the other starve."""
-    assert compare_with_best(value, target, target, worst) == expected
-
-
-def test_jains_index_counts_from_one_over_n() -> None:
-    """Jain's index of two flows is poor near 1/2, even where a suite says that more is better."""
-    assert compare_with_best(0.51, 0.99, "more", 0.5) == "poor"
-    assert compare_with_best(0.51, 0.51, "more", 0.5) == "near"
+    assert compare_with_best(value, best, better, worst) == expected
 
 
 def test_a_row_in_which_every_control_starves_has_no_green() -> None:

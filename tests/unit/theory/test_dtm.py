@@ -68,11 +68,14 @@ def test_asymmetric_shifts() -> None:
     assert response_s(0.5, 5) / response_s(0.5, 3) == pytest.approx(4.2, abs=0.05)
 
 
-@pytest.mark.parametrize(("rounding", "slots"), [("up", 12), ("nearest", 12), ("down", 11)])
-def test_slots_of_figure_4(rounding: str, slots: int) -> None:
-    """5 Mbit/s are 9.77 slots; with margin and half the corridor 11.52, rounded up to 12."""
-    channel = _channel(rate={**RATE, "rounding": rounding})
-    assert slots_for(5_000_000, channel) == slots
+@pytest.mark.parametrize(
+    ("rounding", "slots", "whole"), [("up", 12, 11), ("nearest", 12, 11), ("down", 11, 10)]
+)
+def test_slots_of_figure_4(rounding: str, slots: int, whole: int) -> None:
+    """5 Mbit/s are 9.77 slots; with margin and half the corridor 11.52; a whole 9 is 10.75."""
+    for fields, expected in (({}, slots), (WHOLE, whole)):
+        channel = _channel(rate={**RATE, **fields, "rounding": rounding})
+        assert slots_for(5_000_000, channel) == expected
 
 
 def test_figure_4_has_a_mbit_to_spare() -> None:
@@ -95,12 +98,6 @@ def test_unrounded_slots_of_figure_4(rate: dict[str, int], spare_bit: int) -> No
     """Without rounding 5 Mbit/s leave 1.75 slots spare; a whole curr_slot takes 0.77 of them."""
     channel = Channel.model_validate({"slot_kbit": 1, "rate": {**UNROUNDED, **rate}})
     assert slots_for(5_000_000, channel) * channel.slot_bit - 5_000_000 == spare_bit
-
-
-@pytest.mark.parametrize(("rounding", "slots"), [("up", 11), ("nearest", 11), ("down", 10)])
-def test_whole_slots_of_figure_4(rounding: str, slots: int) -> None:
-    """A whole curr_slot of 9 becomes 10.75 slots with margin and half the corridor."""
-    assert slots_for(5_000_000, _channel(rate={**RATE, **WHOLE, "rounding": rounding})) == slots
 
 
 @pytest.mark.parametrize(("pace", "at_s"), [("apart", [1.0, 2.1]), ("grid", [1.0, 3.0])])

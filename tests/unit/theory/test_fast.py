@@ -64,24 +64,6 @@ def test_examples_of_the_paper(
     assert settled.data_share == pytest.approx(data, abs=0.005)
 
 
-# Table 3: the analysis of Table 2 over its simulation, minus 1, in per cent to two digits.
-TABLE_3 = [
-    ([59.5, 39.7, 19.84], [57, 38, 20], [4.39, 4.47, 0.8]),
-    ([29.4, 8.8], [28.3, 8.6], [3.89, 2.32]),
-    ([23.8, 7.14, 47.6], [21.3, 7.2, 42.4], [11.74, 0.83, 12.26]),
-    ([9.62, 9.62], [9.4, 9.4], [2.34, 2.34]),
-]
-
-
-@pytest.mark.parametrize(("theory", "simulated", "printed"), TABLE_3)
-def test_table_3_is_of_the_rounded_figures(
-    theory: list[float], simulated: list[float], printed: list[float]
-) -> None:
-    """Table 3 follows from the printed digits of Table 2."""
-    differences = [100 * abs(a - s) / s for a, s in zip(theory, simulated, strict=True)]
-    assert differences == pytest.approx(printed, abs=0.01)
-
-
 @given(
     forward=st.lists(st.integers(1, 500), min_size=1, max_size=6),
     backward=st.lists(st.integers(1, 500), max_size=6),
