@@ -6,36 +6,46 @@ The flight is the window, if data always waits. Its largest value in each shorte
     window_decrease = median over them of the flight after the repair, over that before the loss
     window_gain     = median over the times between losses of the segments that it gains in a
                       round trip, in the middle third of each
-    congestion_control = the first row of the table that all of this fits
+    congestion_control = the control whose law predicts these, or the reason why none is named
 
-| number | control | decrease | growth, segments a round trip | |
-|--:|---|---|---|---|
-| 1 | reno | 0.49 to 0.59 | 0.92 to 1.06, steady | |
-| 2 | cubic | 0.66 to 0.755 | 0.44 to 0.7, or first fast, then slow, then fast | |
-| 3 | bbr | 0.75 or more, or no loss | | the flight dips to 5 segments or less, without a loss |
-| 4 | vegas | no loss | the flight stays, below the window | 1 to 5.5 segments wait in a queue |
-| 5 | bic | 0.745 to 0.91 | 0.3 to 0.46, and no slower at the end | |
-| 6 | htcp | 0.48 to 0.82 | above 1.3, at the end 2.5 times that at the begin | |
-| 7 | hybla | 0.48 to 0.6 | above 1.12, steady | |
+Each law (window_laws.py) predicts what the window gains between two losses, in thirds, and what a
+loss leaves of it, from the window, the round trips and the time since the loss. A law's distance is
+the share by which gains differ, beyond a segment, and twice the share of the window by which its
+remains differ. The control of the least distance is named if that is at most 0.12, and others with
+up to 0.06 more are named beside it: a capture cannot tell whose code moves windows alike. Three
+controls show in other ways:
 
-Numbers follow the kernel's sources, with delayed ACKs: Reno gains a segment in a round trip, and
-halves its window; CUBIC (RFC 9438) keeps 0.7, and gains half a segment where it is friendly to
-Reno; BBR sends four segments for 0.2 s every ten seconds, to measure the round trip; Vegas keeps 2
-to 4 segments in the queue. "reno" says whose rules are followed, and not whose code: LP and CDG do
-between cuts, Vegas and YeAH do where losses are random or the queue is short, HighSpeed below 38
-segments, H-TCP within a second of a loss, and Hybla with round trips below 25 ms.
+- BBR sends four segments for 0.2 s every ten seconds, to measure the round trip;
+- Vegas without losses keeps 1 to 5.5 segments in the queue, and its flight stays;
+- CDG cuts its window by 15 to 40 % without a loss, five times and more, and grows as Reno does.
 
-No control is named without its evidence: three losses, or for Vegas and BBR none and a hundred
-round trips. Rules for HighSpeed, Illinois, NV, Scalable, Veno, Westwood, YeAH, CDG and LP are left
-out: in captures of the testbed they named others, too. docs/how-true.md has the confusions.
+| number | control | a loss leaves | gain in a round trip, segments |
+|--:|---|---|---|
+| 1 | reno | 0.5 | 1 |
+| 2 | cubic | 0.7 | by RFC 9438, and at least 0.53 |
+| 3 | bbr | | |
+| 4 | vegas | 0.5 | 1 up to 2 segments in queues, -1 from 4 on |
+| 5 | bic | 0.8 | a quarter of what it lost, at most 16, at least 0.2; for each ACK |
+| 6 | htcp | 0.5 to 0.8 | 1 for a second, then ten more each second |
+| 7 | hybla | 0.5 | the square of the round trip over 25 ms, half of it with delayed ACKs |
+| 8 | highspeed | 0.5 up to 38 segments, 0.56 up to 118 | 1, 2 ...; half of it with delayed ACKs |
+| 9 | illinois | 0.875 to 0.5, less with longer queues | 10 to 0.3, less with longer queues |
+| 10 | nv | 0.8 | 1, after 20 ACKs |
+| 11 | scalable | 0.875 | 1 up to 100 segments |
+| 12 | veno | 0.8 up to 3 segments in queues, then 0.5 | 1 up to 3 segments in queues, then 0.5 |
+| 13 | westwood | what the path without queues takes | 1 |
+| 14 | yeah | Scalable's with short queues, Reno's with long ones | the same |
+| 15 | cdg | 0.5 | 1 |
+
+LP moves its window as Reno does, and DCTCP does without marks, so that Reno never stands alone.
+docs/how-true.md has the confusions.
 
 Vantage: near the data's sender. Only the first 4096 shortest round trips count, each at least 1 ms.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -50,25 +60,36 @@ from capture_analysis.metrics.transfer_limits import NOT_NEAR
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
+from capture_analysis.window_laws import LAWS, Moments
 
 # Slots of a direction that are kept; the shortest.
 _SLOTS, _LEAST_NS = 1 << 12, 1_000_000
 _MOST = 1 << 40
-# A repair ends two round trips after its last segment, and the flight is the window for two more.
-_REPAIR_TRIPS, _AFTER_TRIPS = 2, 2
-# Times between losses that are shorter, in round trips, have no growth.
-_LEAST_TRIPS = 6
-_LEAST_LOSSES, _LEAST_SLOTS = 3, 100
-# Decreases whose middle half is wider than this are of no one rule.
-_ALIKE = 0.12
+# A repair ends two round trips after its last segment.
+_REPAIR_TRIPS = 2
+# A single round of repairs lasts that long, and what the loss left is the flight soon after it.
+_ROUND_TRIPS, _LEFT_TRIPS = 1.3, (2.4, 4)
+# The flight is the window before a loss for so many round trips.
+_BEFORE_TRIPS = 1.6
+# Times between losses that are shorter, in round trips, have no growth, or no thirds.
+_LEAST_TRIPS, _THIRDS_TRIPS = 2.5, 12
+_LEAST_SLOTS, _LEAST_EVIDENCE = 100, 2
+# The largest distance of a law that is named, and how much farther the others must be.
+_NEAR, _BESIDE = 0.12, 0.06
 # Segments that a window must have room for beyond a flight which it does not limit.
 _ROOM = 4
-# Segments of the flight while BBR probes.
-_DIP = 5
+# Segments of the flight while BBR probes, for a share of the slots.
+_DIP, _DIP_SHARE = 5, 0.005
+# CDG's cuts: the share that is left, their least number, and that for each loss.
+_CDG_LEAVES, _CDG_CUTS, _CDG_SHARE = (0.6, 0.85), 5, 0.3
+# Without a cut CDG has no queue: most round trips are hardly longer than the shortest.
+_CDG_STRETCH = 1.2
 NO_SLOTS = "fewer than 100 round trips: a longer transfer would tell"
-TOO_FEW = "fewer than three losses whose repair ended, and no steady flight: more losses would tell"
-VARIED = "the window decreases now more, now less, as no rule says that is known here"
+TOO_FEW = "fewer than two losses whose repair ended, and no steady flight: more losses would tell"
+VARIED = "the window falls without losses, as no rule says that is known here"
 NO_RULE = "the window follows no rule of a control that is known here"
+# Begin of the reason why several are named.
+ALIKE = "the window follows the rules of"
 
 CONGESTION_CONTROL = Definition(
     "congestion_control", "1", "number of the congestion control whose rules the window follows"
@@ -82,98 +103,8 @@ WINDOW_GROWTH = Definition(
 )
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The window's shape.
-
-    Attributes:
-        losses: number of losses.
-        decreases: shape (n,), the flight after each of them but the first, over that before.
-        growth: shape (m, 3), segments gained in a round trip, in thirds of each time between.
-        flight: shape (k,), the largest of each slot, segments, without the begin and the end.
-        least: shape (k,), the least of each slot after a segment.
-        room: segments that the receiver's window has beyond the flight, in the median; below 0 if
-            the window's scale is unknown.
-        trip: the median round trip, in shortest ones.
-    """
-
-    losses: int
-    decreases: FloatArray
-    growth: FloatArray
-    flight: FloatArray
-    least: FloatArray
-    room: float
-    trip: float
-
-    @cached_property
-    def decrease(self) -> float:
-        """The median decrease; NaN without losses."""
-        return float(np.median(self.decreases)) if len(self.decreases) else np.nan
-
-    @cached_property
-    def thirds(self) -> FloatArray:
-        """The median growth in each third, shape (3,); NaN without growth."""
-        return np.median(self.growth, axis=0) if len(self.growth) else np.full(3, np.nan)
-
-    @property
-    def steady(self) -> bool:
-        """True if the window grows alike in each third."""
-        first, middle, last = self.thirds
-        return bool(max(abs(first - middle), abs(last - middle)) < 0.2 * middle)
-
-    @property
-    def dips(self) -> bool:
-        """True if the flight is rarely, but for a whole slot, that of a probing BBR."""
-        low, middle = np.quantile(self.flight, (0.01, 0.5))
-        return bool(1 <= low <= _DIP and middle > 2 * _DIP)
-
-    @property
-    def queued(self) -> float:
-        """Segments of a flight that hardly changes which wait in a queue; NaN if it changes."""
-        low, middle, high = np.quantile(self.flight, (0.05, 0.5, 0.95))
-        # An application that sends now and then empties the flight.
-        flat = high - low <= max(2, 0.06 * middle) and np.median(self.least) > 0.75 * middle
-        return float(middle * (1 - 1 / self.trip)) if flat else np.nan
-
-
-def _cubic(shape: Shape) -> bool:
-    first, middle, last = shape.thirds
-    curved = first > 1.25 * middle and last > 1.25 * middle > 0
-    return 0.66 <= shape.decrease <= 0.755 and (0.44 <= middle <= 0.7 or curved)
-
-
-def _bic(shape: Shape) -> bool:
-    _, middle, last = shape.thirds
-    return 0.745 <= shape.decrease <= 0.91 and 0.3 <= middle <= 0.46 and last > 0.8 * middle
-
-
-# In the order of their numbers, from 1, and of the docstring's table.
-CONTROLS: dict[str, Callable[[Shape], bool]] = {
-    "reno": lambda s: 0.49 <= s.decrease <= 0.59 and 0.92 <= s.thirds[1] <= 1.06 and s.steady,
-    "cubic": _cubic,
-    "bbr": lambda s: s.dips and not s.decrease < 0.75,
-    "vegas": lambda s: not s.losses and 1 <= s.queued <= 5.5 and s.room > _ROOM,
-    "bic": _bic,
-    "htcp": lambda s: (
-        0.48 <= s.decrease <= 0.82 and s.thirds[1] > 1.3 and s.thirds[2] > 2.5 * s.thirds[0]
-    ),
-    "hybla": lambda s: 0.48 <= s.decrease <= 0.6 and s.thirds[1] > 1.12 and s.steady,
-}
-
-
-def name_control(shape: Shape) -> Value:
-    """Return the number of the control that fits a shape, or the reason why none does."""
-    fits = [name for name, rule in CONTROLS.items() if rule(shape)]
-    low, high = np.quantile(shape.decreases, (0.25, 0.75)) if len(shape.decreases) else (0, 0)
-    if high - low > _ALIKE:
-        fits = [name for name in fits if name == "bbr"]
-    if shape.losses and len(shape.decreases) < _LEAST_LOSSES:
-        fits = [name for name in fits if name == "bbr"]
-    if fits:
-        return 1 + list(CONTROLS).index(fits[0])
-    if len(shape.decreases) < _LEAST_LOSSES:
-        return TOO_FEW
-    return VARIED if high - low > _ALIKE else NO_RULE
+# In the order of their numbers, from 1.
+CONTROLS = (*list(LAWS)[:2], "bbr", *list(LAWS)[2:])
 
 
 class Slots:
@@ -181,8 +112,8 @@ class Slots:
 
     def __init__(self) -> None:
         self._begin_ns = LaneArray(np.maximum, -1)
-        # Direction * _SLOTS + slot, largest flight, least flight, least announced window, segments
-        # sent again, round trips, their sum; (7, n).
+        # Direction * _SLOTS + slot, largest flight, least flight, least announced window, least
+        # round trip, segments sent again, round trips, their sum; (8, n).
         self._parts: list[IntArray] = []
         self._whole: IntArray | None = None
 
@@ -196,11 +127,12 @@ class Slots:
         self._begin_ns.add(data.directions[new], begin_ns[new])
         flight = data["in_flight_bytes"]
         again = (data["kind"] == Kind.RETRANSMISSION).astype(np.int64)
-        self._take(block, data, data.spread(near), {1: flight, 2: flight, 4: again})
+        self._take(block, data, data.spread(near), {1: flight, 2: flight, 5: again})
         rtt_ns, shift = acks["rtt_ns"], acks.spread(block.facts.window_shift)
+        least_ns = np.where(rtt_ns >= 0, rtt_ns, _MOST)
         window = np.where(shift >= 0, acks["window"] << np.maximum(shift, 0), 0)
         known = acks.spread(near) & (rtt_ns >= 0)
-        self._take(block, acks, known, {3: window, 5: np.ones_like(rtt_ns), 6: rtt_ns})
+        self._take(block, acks, known, {3: window, 4: least_ns, 6: np.ones_like(rtt_ns), 7: rtt_ns})
 
     def _take(
         self, block: Block, view: View, wanted: BoolArray, columns: Mapping[int, IntArray]
@@ -215,8 +147,8 @@ class Slots:
         rows, key = rows[kept], (direction * _SLOTS + slot)[kept]
         if not len(rows):
             return
-        found = np.zeros((7, len(rows)), dtype=np.int64)
-        found[2:4] = _MOST
+        found = np.zeros((8, len(rows)), dtype=np.int64)
+        found[2:5] = _MOST
         found[0] = key
         for number, column in columns.items():
             found[number] = column[rows]
@@ -229,9 +161,9 @@ class Slots:
         self._whole = None
 
     def direction_slots(self, direction: int) -> IntArray:
-        """Return the slots of a direction, shape (7, n), numbered from its first data."""
+        """Return the slots of a direction, shape (8, n), numbered from its first data."""
         if self._whole is None:
-            whole = np.concatenate([np.zeros((7, 0), dtype=np.int64), *self._parts], axis=1)
+            whole = np.concatenate([np.zeros((8, 0), dtype=np.int64), *self._parts], axis=1)
             self._whole = _merge_columns(whole[:, np.argsort(whole[0], kind="stable")])
             self._parts = [self._whole]
         ends = [direction * _SLOTS, (direction + 1) * _SLOTS]
@@ -246,77 +178,308 @@ def _merge_columns(rows: IntArray) -> IntArray:
     if not rows.shape[1]:
         return rows
     starts = np.flatnonzero(np.diff(rows[0], prepend=-1))
-    parts = ((np.maximum, rows[1:2]), (np.minimum, rows[2:4]), (np.add, rows[4:]))
+    parts = ((np.maximum, rows[1:2]), (np.minimum, rows[2:5]), (np.add, rows[5:]))
     combined = [ufunc.reduceat(part, starts, axis=1) for ufunc, part in parts]
     return np.concatenate((rows[:1, starts], *combined))
 
 
-def shape_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Shape | None:
-    """Find the shape of a window; None with fewer than _LEAST_SLOTS slots.
+@dataclass(frozen=True)
+class Window:
+    """A window, by slots of a shortest round trip in which data was sent.
+
+    Attributes:
+        time_s: shape (n,), the slots' times.
+        flight, least: shape (n,), its largest value, and its least after a segment; segments.
+        again: shape (n,), True if segments were sent again.
+        passed: shape (n,), the round trips that have passed.
+        mean, stretch: shape (n,), the mean and the least round trip, in shortest ones.
+        shortest_s: the shortest round trip of data.
+        per_ack: segments that an ACK acknowledges.
+        room: segments that the receiver's window has beyond the flight, in the median; below 0 if
+            the window's scale is unknown.
+    """
+
+    time_s: FloatArray
+    flight: FloatArray
+    least: FloatArray
+    again: BoolArray
+    passed: FloatArray
+    mean: FloatArray
+    stretch: FloatArray
+    shortest_s: float
+    per_ack: float
+    room: float
+
+    @cached_property
+    def losses(self) -> list[tuple[int, int]]:
+        """The first and the last slot of each repair."""
+        again = np.flatnonzero(self.again)
+        ends = np.flatnonzero(np.diff(self.passed[again]) > _REPAIR_TRIPS)
+        if not len(again):
+            return []
+        return list(zip(again[np.r_[0, ends + 1]], again[np.r_[ends, -1]], strict=True))
+
+    @cached_property
+    def falls(self) -> list[tuple[int, int]]:
+        """The slots before and after each fall by 15 % in two round trips without a loss."""
+        calm = np.ones(len(self.flight), dtype=bool)
+        for first, last in self.losses:
+            near = (self.passed >= self.passed[first] - 2.5) & (
+                self.passed <= self.passed[last] + 4.5
+            )
+            calm &= ~near
+        found, at = [], 0
+        ends = np.searchsorted(self.passed, self.passed + 2.2)
+        while at < len(calm) - 1:
+            rows = slice(at, ends[at] + 1)
+            low = at + int(np.argmin(self.flight[rows]))
+            fall = self.flight[at] - self.flight[low]
+            if calm[rows].all() and fall > max(0.15 * self.flight[at], 2):
+                found.append((at, low))
+                at = low
+            at += 1
+        return found
+
+    @property
+    def steady_part(self) -> slice:
+        """The slots without the begin and the end."""
+        return slice(len(self.flight) // 10, -3)
+
+    @property
+    def dips(self) -> bool:
+        """True if the flight is rarely, but for a whole slot, that of a probing BBR."""
+        low, middle = np.quantile(self.flight[self.steady_part], (_DIP_SHARE, 0.5))
+        return bool(low <= _DIP and middle > 2 * _DIP)
+
+    @property
+    def queued(self) -> float:
+        """Segments of a flight that hardly changes which wait in a queue; NaN if it changes."""
+        low, middle, high = np.quantile(self.flight[self.steady_part], (0.05, 0.5, 0.95))
+        least = np.median(self.least[self.steady_part])
+        # An application that sends now and then empties the flight.
+        flat = high - low <= max(2, 0.06 * middle) and least > 0.75 * middle
+        return float(middle * (1 - 1 / np.median(self.mean))) if flat else np.nan
+
+    def moments(self, rows: IntArray, last: int, before: float, kept: float) -> Moments:
+        """Return some slots after a loss whose last segment was sent again in a slot."""
+        delays_s = (self.mean - 1) * self.shortest_s
+        short = np.flatnonzero(self.stretch[: last + 1] <= 1.125)
+        return Moments(
+            self.flight[rows],
+            self.stretch[rows],
+            delays_s[rows],
+            self.passed[rows] - self.passed[last],
+            self.time_s[rows] - self.time_s[last] - self.stretch[last] * self.shortest_s,
+            before,
+            kept,
+            float(delays_s[: last + 1].max()),
+            float(self.passed[last] - self.passed[short[-1] if len(short) else 0]),
+            self.shortest_s,
+            self.per_ack,
+        )
+
+
+def window_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Window | None:
+    """Find a window; None with fewer than _LEAST_SLOTS slots.
 
     Args:
-        slots: see Slots.of.
+        slots: see Slots.direction_slots.
         segment_bytes: payload of a full segment.
         trip_ns: length of a slot.
     """
     sent = slots[1] > 0
-    known = np.flatnonzero(slots[5])
+    known = np.flatnonzero(slots[6])
     if sent.sum() < _LEAST_SLOTS or not len(known):
         return None
-    trips = slots[6, known] / slots[5, known] / trip_ns
-    trip = np.maximum(np.interp(slots[0], slots[0, known], trips), 1)[sent]
-    slot, flight, again = slots[0, sent], slots[1, sent] / segment_bytes, slots[4, sent]
-    # The number of round trips that have passed.
-    passed = np.cumsum(np.diff(slot, prepend=slot[0]) / trip)
-    losses = list(_losses(passed, np.flatnonzero(again)))
-    begin, end = len(flight) // 10, -3
-    return Shape(
-        sum(bool(last >= begin) for _, last in losses),
-        np.array(list(_decreases(passed, flight, again, losses))),
-        np.array(list(_growths(passed, flight, losses))).reshape(-1, 3),
-        flight[begin:end],
-        slots[2, sent][begin:end] / segment_bytes,
+    least, trips, acks = (
+        np.interp(slots[0], slots[0, known], each[known])[sent]
+        for each in (slots[4], slots[7] / np.maximum(slots[6], 1), slots[6])
+    )
+    shortest_ns = slots[4, known].min()
+    slot, flight, again = slots[0, sent], slots[1, sent] / segment_bytes, slots[5, sent] > 0
+    trips = np.maximum(trips, trip_ns)
+    calm = ~again if not again.all() else again
+    per_ack = np.median((flight * trip_ns / trips)[calm]) / max(np.median(acks[calm]), 0.1)
+    whole = round(per_ack)
+    return Window(
+        slot * trip_ns / 1e9,
+        flight,
+        slots[2, sent] / segment_bytes,
+        again,
+        np.cumsum(np.diff(slot, prepend=slot[0]) * trip_ns / trips),
+        trips / shortest_ns,
+        least / shortest_ns,
+        shortest_ns / 1e9,
+        float(np.clip(whole if abs(per_ack - whole) < 0.3 else per_ack, 1, 4)),
         float(np.median(slots[3, known] - slots[1, known]) / segment_bytes),
-        float(np.median(trip)),
     )
 
 
-def _losses(passed: FloatArray, again: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last row of each repair."""
-    if len(again):
-        ends = np.flatnonzero(np.diff(passed[again]) > _REPAIR_TRIPS)
-        yield from zip(again[np.r_[0, ends + 1]], again[np.r_[ends, -1]], strict=True)
+class Fit:
+    """How well each law predicts a window.
+
+    Attributes:
+        kept: of each loss: the share of the window that it left, and a segment as a share of it.
+        gained: of each time between losses, or third of it: its number and the gained segments.
+        expected_kept, expected_gained: what each law predicts of these.
+        middle: segments gained in a round trip, in the middle of each time between losses.
+    """
+
+    def __init__(self, window: Window) -> None:
+        self.kept: list[tuple[float, float]] = []
+        self.gained: list[tuple[int, float]] = []
+        self.expected_kept: dict[str, list[list[float]]] = {law: [] for law in LAWS}
+        self.expected_gained: dict[str, list[float]] = {law: [] for law in LAWS}
+        self.middle: list[float] = []
+        passed = window.passed
+        cuts = sorted([*window.losses, *window.falls])
+        for number, (first, last) in enumerate(cuts):
+            following = cuts[number + 1][0] if number + 1 < len(cuts) else len(passed)
+            earliest = passed[cuts[number - 1][1]] + _ROUND_TRIPS if number else -1
+            rows = np.arange(first + (not window.again[first]))
+            since = np.maximum(passed[first] - _BEFORE_TRIPS, earliest)
+            rows = rows[(passed[rows] >= since) & ~window.again[rows]]
+            # The first loss is that of slow start.
+            if not len(rows) or (not number and len(cuts) > 3):
+                continue
+            before = float(np.median(window.flight[rows]))
+            if number and window.again[first] and passed[last] - passed[first] < _ROUND_TRIPS:
+                self._take_loss(window, int(rows[-1]), last, following, before)
+            self._take_gains(window, last, following, before)
+
+    def _take_loss(
+        self, window: Window, row: int, last: int, following: int, before: float
+    ) -> None:
+        low, high = window.passed[last] + np.array(_LEFT_TRIPS)
+        rows = np.arange(last + 1, following)
+        rows = rows[(window.passed[rows] > low) & (window.passed[rows] <= high)]
+        if not len(rows):
+            return
+        kept = float(np.median(window.flight[rows])) / before
+        self.kept.append((kept, 1 / before))
+        at_loss = window.moments(np.array([row]), last, before, kept)
+        after = window.moments(rows, last, before, kept)
+        # The repair ends a little later than a round trip.
+        trips = float(np.median(after.trips)) - 1.1
+        for name, law in LAWS.items():
+            growths = {float(np.median(law.growth(after.toward(top)))) for top in law.tops}
+            self.expected_kept[name].append(
+                [
+                    np.floor(keep * before) / before + min(growth * trips / before, 0.2)
+                    for keep in law.keeps(at_loss)
+                    for growth in growths
+                ]
+            )
+
+    def _take_gains(self, window: Window, last: int, following: int, before: float) -> None:
+        begin = int(np.searchsorted(window.passed, window.passed[last] + _REPAIR_TRIPS))
+        end = following - 1 if following < len(window.flight) else following - 4
+        rows = np.arange(begin, end)
+        if len(rows) < 3:
+            return
+        passed, flight = window.passed[rows], window.flight[rows]
+        took = passed[-1] - passed[0]
+        if took < _LEAST_TRIPS:
+            return
+        parts = 3 if took > _THIRDS_TRIPS else 1
+        edges = np.searchsorted(passed, np.linspace(passed[0], passed[-1], parts + 1))
+        edges[-1] = len(rows) - 1
+        gained = np.diff(flight[edges])
+        self.gained += enumerate(gained)
+        middle = parts // 2
+        self.middle.append(gained[middle] / np.diff(passed[edges])[middle])
+        moments = window.moments(rows, last, before, flight[0] / before)
+        for name, law in LAWS.items():
+            expected = [
+                np.add.reduceat(law.growth(moments.toward(top))[:-1] * np.diff(passed), edges[:-1])
+                for top in law.tops
+            ]
+            nearest = min(expected, key=lambda each: float(np.abs(each - gained).sum()))
+            self.expected_gained[name] += nearest.tolist()
+
+    @property
+    def decrease(self) -> float:
+        """The median share that a loss leaves; NaN without losses."""
+        return float(np.median([kept for kept, _ in self.kept])) if self.kept else np.nan
+
+    def gain_distance(self, law: str) -> float:
+        """Return the share by which a law's gains differ, beyond a segment and chance."""
+        if not self.gained:
+            return 0.0
+        third, gained = np.array(self.gained).T
+        expected = np.array(self.expected_gained[law])
+        most = np.maximum(np.maximum(np.abs(gained), np.abs(expected)), 1)
+        each = _near_part(np.maximum(np.abs(gained - expected) - 1, 0) / most)
+        differs = whole = 0.0
+        for number in range(3):
+            rows = third == number
+            if rows.any():
+                by_chance = 0.1 + 0.7 / np.sqrt(rows.sum())
+                differs += max(abs(_middle_part((gained - expected)[rows])) - by_chance, 0)
+                whole += _middle_part(most[rows])
+        return float(each + differs / max(whole, 1))
+
+    def kept_distance(self, law: str) -> float:
+        """Return how much a law's remains of the window differ, beyond a segment and chance."""
+        if not self.kept:
+            return 0.0
+        kept, segment = np.array(self.kept).T
+        differs = np.array(
+            [
+                min((share - each for each in expected), key=abs)
+                for share, expected in zip(kept, self.expected_kept[law], strict=True)
+            ]
+        )
+        by_chance = _middle_part(segment) * (0.25 + 0.75 / np.sqrt(len(kept)))
+        each = _near_part(np.maximum(np.abs(differs) - segment, 0))
+        return float(each + max(abs(_middle_part(differs)) - by_chance, 0))
 
 
-def _decreases(
-    passed: FloatArray, flight: FloatArray, again: IntArray, losses: Sequence[tuple[int, int]]
-) -> Iterator[float]:
-    """Yield the flight after each repair but the first, over that before its loss."""
-    for (_, before), (first, last), (following, _) in zip(
-        losses, losses[1:], [*losses[2:], (len(flight), 0)], strict=False
-    ):
-        earlier = np.arange(before + 1, first)
-        earlier = earlier[(passed[earlier] >= passed[first] - _AFTER_TRIPS) & (again[earlier] == 0)]
-        later = np.arange(last + 1, following)
-        since = passed[later] - passed[last] - _REPAIR_TRIPS + 0.4
-        later = later[(since > 0) & (since <= _AFTER_TRIPS)]
-        if len(earlier) and len(later):
-            yield float(np.median(flight[later]) / flight[earlier].max())
+def _near_part(values: FloatArray) -> float:
+    """Return the mean of the least three quarters."""
+    return float(np.sort(values)[: max(len(values) * 3 // 4, 1)].mean())
 
 
-def _growths(
-    passed: FloatArray, flight: FloatArray, losses: Sequence[tuple[int, int]]
-) -> Iterator[FloatArray]:
-    """Yield the segments gained in a round trip, in thirds of each time between two losses."""
-    for (_, last), (following, _) in pairwise(losses):
-        first = int(np.searchsorted(passed, passed[last] + _REPAIR_TRIPS, side="right"))
-        rows = slice(first, following)
-        if following - first <= _LEAST_TRIPS:
-            continue
-        spent = passed[rows] - passed[first]
-        if spent[-1] >= _LEAST_TRIPS:
-            at = np.interp(spent[-1] * np.arange(4) / 3, spent, flight[rows])
-            yield 3 * np.diff(at) / spent[-1]
+def _middle_part(values: FloatArray) -> float:
+    """Return the mean without the least and the largest eighth."""
+    out = len(values) // 8
+    return float(np.sort(values)[out : len(values) - out].mean())
+
+
+def name_control(window: Window, fit: Fit) -> Value:
+    """Return the number of the control whose law a window follows, or why none is named."""
+    losses, falls = len(window.losses), len(window.falls)
+    if window.dips and not (len(fit.kept) > _LEAST_EVIDENCE and fit.decrease < 0.75):
+        return _number("bbr")
+    if not losses and 1 <= window.queued <= 5.5 and window.room > _ROOM:
+        return _number("vegas")
+    if falls >= max(_CDG_CUTS, _CDG_SHARE * losses):
+        left = np.median([window.flight[low] / window.flight[high] for high, low in window.falls])
+        cuts = _CDG_LEAVES[0] < left < _CDG_LEAVES[1] and fit.gain_distance("reno") < _NEAR
+        return _number("cdg") if cuts else VARIED
+    if max(len(fit.kept), len(fit.gained)) < _LEAST_EVIDENCE:
+        return TOO_FEW
+    return _nearest_laws(window, fit)
+
+
+def _nearest_laws(window: Window, fit: Fit) -> Value:
+    """Return the number of the nearest law, or a reason that names several or none."""
+    distances = {law: fit.gain_distance(law) + 2 * fit.kept_distance(law) for law in LAWS}
+    if not window.falls and np.quantile(window.stretch, 0.9) > _CDG_STRETCH:
+        del distances["cdg"]
+    least = min(distances.values())
+    if least > _NEAR:
+        return NO_RULE
+    names = [law for law, distance in distances.items() if distance <= least + _BESIDE]
+    if "reno" in names:
+        names.append("lp")
+    if len(names) == 1:
+        return _number(names[0])
+    return f"{ALIKE} {', '.join(names[:-1])} and {names[-1]}, which move it alike here"
+
+
+def _number(name: str) -> int:
+    return 1 + CONTROLS.index(name)
 
 
 class CongestionControl(FromOne):
@@ -343,13 +506,14 @@ class CongestionControl(FromOne):
         slots = self._slots.direction_slots(direction)
         trip_ns = float(np.fmax(facts.round_trip_ns[direction], _LEAST_NS))
         near = facts.tap_at[direction] <= NEAR
-        shape = shape_of(slots, max(int(facts.full_bytes[direction]), 1), trip_ns) if near else None
-        if shape is None:
+        size = max(int(facts.full_bytes[direction]), 1)
+        window = window_of(slots, size, trip_ns) if near else None
+        if window is None:
             return dict.fromkeys(self.per_direction, NO_SLOTS if near else NOT_NEAR)
-        growth = float(shape.thirds[1])
+        fit = Fit(window)
         return {
-            CONGESTION_CONTROL: name_control(shape),
-            WINDOW_LOSSES: shape.losses,
-            WINDOW_DECREASE: TOO_FEW if np.isnan(shape.decrease) else shape.decrease,
-            WINDOW_GROWTH: TOO_FEW if np.isnan(growth) else growth,
+            CONGESTION_CONTROL: name_control(window, fit),
+            WINDOW_LOSSES: len(window.losses),
+            WINDOW_DECREASE: fit.decrease if fit.kept else TOO_FEW,
+            WINDOW_GROWTH: float(np.median(fit.middle)) if fit.middle else TOO_FEW,
         }

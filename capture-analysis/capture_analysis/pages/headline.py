@@ -6,7 +6,7 @@ from typing import Any
 from capture_analysis.facts.facts import LAN_NS
 from capture_analysis.metrics.compression_factor import BOUND_TOLERANCE
 from capture_analysis.metrics.compression_verdict import verdict_word
-from capture_analysis.metrics.congestion_control import CONTROLS
+from capture_analysis.metrics.congestion_control import ALIKE, CONTROLS
 from capture_analysis.one_capture.document import numbers
 from capture_analysis.one_capture.limit import limit_of, queueing
 from capture_analysis.one_capture.trouble import receiver_sentence
@@ -187,10 +187,11 @@ def _shares(metrics: Metrics) -> Iterator[str]:
         kinds = {what: value(metrics, f"retransmissions_{kind}") for kind, what in _SENT_AGAIN}
         why = ", ".join(f"{number(count)} {what}" for what, count in kinds.items() if count)
         yield f"Segments sent again: {number(again)}{f' ({why})' if why else ''}."
-    if control := value(metrics, "congestion_control"):
-        name = [*CONTROLS][int(control) - 1]
-        family = "Reno's family (Reno, LP, YeAH and others)" if name == "reno" else name
-        yield f"Its window follows the rules of {family}."
+    control = metrics.get("congestion_control", {})
+    if number_of_control := control.get("value"):
+        yield f"Its window follows the rules of {CONTROLS[int(number_of_control) - 1]}."
+    elif (why := str(control.get("why"))).startswith(ALIKE):
+        yield f"Its window{why.removeprefix('the window')}."
     if syns := value(metrics, "syns_again"):
         yield f"Packets of the handshake sent again: {number(syns)}."
 

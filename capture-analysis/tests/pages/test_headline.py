@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from capture_analysis.metrics.congestion_control import ALIKE
 from capture_analysis.pages.headline import headline, percent
 from capture_analysis.pages.pair_page import pair_headline, pair_verdict
 
@@ -124,10 +125,11 @@ def test_limits_are_told() -> None:
 
 
 def test_the_congestion_control_is_named() -> None:
-    """The rules of a window have their control's name; Reno's are also those of others."""
-    for number, named in ((1, "Reno's family (Reno, LP"), (2, "cubic.")):
-        told = headline(metrics(limited_application=0.5, congestion_control=number), SENDER)
-        assert f"the rules of {named}" in dict(told)["What limits the transfer?"]
+    """The rules of a window have the name of their control, or those of all that are alike."""
+    alike = f"{ALIKE} reno and lp, which move it alike here"
+    for control, named in ((2, "cubic."), (alike, "reno and lp, which move it alike here.")):
+        told = headline(metrics(limited_application=0.5, congestion_control=control), SENDER)
+        assert f"Its window follows the rules of {named}" in dict(told)["What limits the transfer?"]
 
 
 @pytest.mark.parametrize("place", ["near the data receiver", "in the middle"])

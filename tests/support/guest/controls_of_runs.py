@@ -15,36 +15,46 @@ from typing import Any
 
 import numpy as np
 from capture_analysis import analyse
-from capture_analysis.metrics.congestion_control import CONTROLS
+from capture_analysis.metrics.congestion_control import ALIKE, CONTROLS
 
 from support.guest.branches.drawn import draw_controls, experiment
 from support.guest.limits_of_runs import data_to, run
 
 RUN_S = 22.0
-UNKNOWN = "unknown"
-# These follow Reno's rules between their own, by the kernel's sources.
-AS_RENO = {"reno", "lp", "cdg", "vegas", "yeah", "highspeed", "htcp", "hybla"}
+UNKNOWN, SEVERAL, OTHERS = "unknown", "several, and it", "several without it"
 
 
 def said(document: Mapping[str, Any], client: str) -> str:
-    """Return the control that a capture names for the data to a client; UNKNOWN if none."""
+    """Return the controls that a capture names for the data to a client; UNKNOWN if none."""
     flow, direction = data_to(document, client)
-    number = flow[direction]["congestion_control"]["value"]
-    return UNKNOWN if number is None else [*CONTROLS][number - 1]
+    found = flow[direction]["congestion_control"]
+    if found["value"] is not None:
+        return CONTROLS[found["value"] - 1]
+    return str(found["why"]) if found["why"].startswith(ALIKE) else UNKNOWN
+
+
+def word(control: str, named: str) -> str:
+    """Return the matrix's column for what is named for a control."""
+    if not named.startswith(ALIKE):
+        return named
+    names = named.removeprefix(ALIKE).partition(", which")[0].replace(" and ", ", ")
+    return SEVERAL if control in names.strip().split(", ") else OTHERS
 
 
 def show(found: Mapping[str, Counter[str]]) -> None:
     """Print the matrix, and how many of those named are right."""
-    words = [*CONTROLS, UNKNOWN]
+    last = [SEVERAL, OTHERS, UNKNOWN]
+    words = [*(each for each in CONTROLS if any(row[each] for row in found.values())), *last]
     lines = [f"| set | {' | '.join(words)} |", "|---|" + "--:|" * len(words)]
     lines += [
         f"| {true} | {' | '.join(str(row[w]) for w in words)} |" for true, row in found.items()
     ]
-    whole = sum(row.total() for row in found.values())
-    named = whole - sum(row[UNKNOWN] for row in found.values())
-    same = sum(row[true] for true, row in found.items())
-    rules = same + sum(found[true]["reno"] for true in AS_RENO - {"reno"})
-    lines += [f"{named} of {whole} named; {same} by their name, {rules} with those by Reno's rules"]
+    total = sum(found.values(), Counter[str]())
+    alone = total.total() - sum(total[each] for each in last)
+    right = sum(row[true] for true, row in found.items())
+    several = total[SEVERAL] + total[OTHERS]
+    lines.append(f"{total.total()} transfers: {alone} have one name, {right} of these right")
+    lines.append(f"{several} have several names, {total[SEVERAL]} with theirs among them")
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -57,7 +67,9 @@ def main(results: Path, seed: int, runs: int = 5) -> None:
         folder = run(document, results, f"controls-{seed}-{number}")
         capture = analyse(folder / "pcap/sv-eth0.pcap.zst", flows=1000)
         for branch, each in enumerate(branches, 1):
-            found[each.kind][said(capture, f"10.2.{branch}.2")] += 1
+            named = said(capture, f"10.2.{branch}.2")
+            found[each.kind][word(each.kind, named)] += 1
+            sys.stderr.write(f"{number} {each.kind}: {named}\n")
     show(found)
 
 
