@@ -81,11 +81,16 @@ class LaneArray:
         return self._empty if values.ndim == 1 else np.full(values.shape[1], self._empty)
 
     def _grow(self, lanes: int) -> None:
-        if lanes > len(self._values):
+        known = len(self._values)
+        if lanes > known:
             # A fourth more than before: memory that no connection uses counts in large captures.
-            rows = max(lanes - len(self._values), len(self._values) // 4)
-            more = np.full((rows, *self._values.shape[1:]), self._empty, dtype=np.int64)
-            self._values = np.concatenate((self._values, more))
+            shape = (max(lanes, known + known // 4), *self._values.shape[1:])
+            # Fresh memory is 0, and takes room only when it is written to.
+            values = np.zeros(shape, dtype=np.int64)
+            values[:known] = self._values
+            if self._empty:
+                values[known:] = self._empty
+            self._values = values
 
 
 class Previous:
