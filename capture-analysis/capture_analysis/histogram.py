@@ -79,7 +79,8 @@ class Histogram:
         if not self._counts:
             raise MemoryError
         weakref.finalize(self, self._library.ca_histogram_free, self._counts)
-        self._bins: BinArray | None = None
+        # The keys of all bins, ascending, and the bins; None if values came since they were sorted.
+        self._rows: tuple[IntArray, BinArray] | None = None
 
     def add(self, lane: ArrayLike, value: ArrayLike) -> None:
         """Count values in their lanes.
@@ -101,11 +102,11 @@ class Histogram:
             raise ValueError("a lane must be in 0..2**48-1 and a value at least 0")
         if not self._library.ca_histogram_add(self._counts, *columns):
             raise MemoryError
-        self._bins = None
+        self._rows = None
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram."""
-        self._add_bins(other._sorted())  # noqa: SLF001 - the same class
+        self._add_bins(other._sorted()[1])  # noqa: SLF001 - the same class
 
     def count(self, lane: int | None = None) -> int:
         """Return the number of values of a lane, or of all lanes."""
@@ -117,39 +118,42 @@ class Histogram:
 
     def lanes(self) -> IntArray:
         """Return the lanes that have a value, ascending."""
-        return np.unique(self._sorted()["key"] >> BIN_BITS)
+        return np.unique(self._sorted()[0] >> BIN_BITS)
 
     def bins(self, lane: int | None = None) -> Bins:
         """Return the bins of a lane, or the bins of all lanes added up."""
-        bins = self._sorted()
+        keys, bins = self._sorted()
         if lane is not None:
             ends = lane << BIN_BITS, (lane + 1) << BIN_BITS
-            return _columns(bins[slice(*np.searchsorted(bins["key"], ends))])
+            return _columns(bins[slice(*np.searchsorted(keys, ends))])
         bins = bins.copy()
         bins["key"] &= (1 << BIN_BITS) - 1
         together = Histogram()
         together._add_bins(bins)
-        return _columns(together._sorted())
+        return _columns(together._sorted()[1])
 
     def rows(self) -> tuple[IntArray, Bins]:
         """Return the bins of all lanes, and the lane of each bin, ascending."""
-        bins = self._sorted()
-        return bins["key"] >> BIN_BITS, _columns(bins)
+        keys, bins = self._sorted()
+        return keys >> BIN_BITS, _columns(bins)
 
     def _add_bins(self, bins: BinArray) -> None:
         if not self._library.ca_histogram_add_bins(self._counts, bins.ctypes.data, len(bins)):
             raise MemoryError
-        self._bins = None
+        self._rows = None
 
-    def _sorted(self) -> BinArray:
-        if self._bins is None:
+    def _sorted(self) -> tuple[IntArray, BinArray]:
+        if self._rows is None:
             bins = np.empty(self._library.ca_histogram_bins(self._counts, None), dtype=BIN)
             self._library.ca_histogram_bins(self._counts, bins.ctypes.data)
-            self._bins = bins[np.argsort(bins["key"])]
-        return self._bins
+            keys = bins["key"].copy()
+            order = np.argsort(keys)
+            # Of rows of several fields, `take` copies ten in the time of one by an index.
+            self._rows = keys[order], bins.take(order)
+        return self._rows
 
     def __getstate__(self) -> BinArray:
-        return self._sorted()
+        return self._sorted()[1]
 
     def __setstate__(self, state: BinArray) -> None:
         self.__init__()  # type: ignore[misc]

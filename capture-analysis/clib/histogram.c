@@ -7,7 +7,7 @@
  *	    = 128 shift + (value >> shift)              for others: the highest eight bits, and the
  *	                                                number of bits below them, shift > 0
  *
- * Linear probing, at most half full, multiply-shift with a random odd factor (Dietzfelbinger et
+ * Linear probing, at most three quarters full, multiply-shift with a random odd factor (Dietzfelbinger et
  * al., 1997), so that a capture's author cannot choose values that collide. A count of 0 marks an
  * empty slot. Sum, least and greatest of integers do not depend on the order of the values. Bins
  * come in the table's order, and the caller sorts them.
@@ -20,6 +20,7 @@
 #define LANE_BITS 48
 #define LINEAR_BITS 8		/* a value of at most so many bits has a bin of its own */
 #define FIRST_BITS 6
+#define AHEAD 16		/* values whose slots are fetched: of many lanes they are in no cache */
 
 struct ca_histogram {
 	struct ca_bin *slots;
@@ -33,10 +34,16 @@ static size_t slots_of(const struct ca_histogram *histogram)
 	return (size_t)1 << histogram->bits;
 }
 
+/* The slot where the search for a key begins. */
+static size_t place_of(const struct ca_histogram *histogram, int64_t key)
+{
+	return (size_t)((uint64_t)key * histogram->factor >> (64 - histogram->bits));
+}
+
 /* The slot that has a key, or the empty slot for it. */
 static struct ca_bin *slot_of(const struct ca_histogram *histogram, int64_t key)
 {
-	size_t at = (size_t)((uint64_t)key * histogram->factor >> (64 - histogram->bits));
+	size_t at = place_of(histogram, key);
 
 	while (histogram->slots[at].count && histogram->slots[at].key != key)
 		at = (at + 1) & (slots_of(histogram) - 1);
@@ -67,7 +74,7 @@ static bool count_bin(struct ca_histogram *histogram, struct ca_bin bin)
 	struct ca_bin *slot = slot_of(histogram, bin.key);
 
 	if (!slot->count) {
-		if (2 * histogram->used >= slots_of(histogram)) {
+		if (4 * histogram->used >= 3 * slots_of(histogram)) {
 			if (!histogram_grow(histogram))
 				return false;
 			slot = slot_of(histogram, bin.key);
@@ -84,12 +91,12 @@ static bool count_bin(struct ca_histogram *histogram, struct ca_bin bin)
 	return true;
 }
 
-static int64_t bin_of(int64_t value)
+static int64_t key_of(int64_t lane, int64_t value)
 {
 	unsigned int bits = 64 - (unsigned int)__builtin_clzll((uint64_t)value | 1);
 	unsigned int shift = bits > LINEAR_BITS ? bits - LINEAR_BITS : 0;
 
-	return ((int64_t)shift << (LINEAR_BITS - 1)) + (value >> shift);
+	return lane << BIN_BITS | (((int64_t)shift << (LINEAR_BITS - 1)) + (value >> shift));
 }
 
 struct ca_histogram *ca_histogram_new(uint64_t seed)
@@ -128,13 +135,16 @@ bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes, cons
 		      size_t count)
 {
 	for (size_t at = 0; at < count; at++) {
+		size_t later = at + AHEAD < count ? at + AHEAD : at;
 		struct ca_bin bin = {
-			.key = lanes[at] << BIN_BITS | bin_of(values[at]),
+			.key = key_of(lanes[at], values[at]),
 			.count = 1,
 			.low = values[at],
 			.high = values[at],
 		};
 
+		__builtin_prefetch(&histogram->slots[place_of(
+			histogram, key_of(lanes[later], values[later]))], 1);
 		if (!count_bin(histogram, bin))
 			return false;
 	}
