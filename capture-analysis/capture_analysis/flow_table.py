@@ -132,8 +132,8 @@ class FlowTable:
         ]
         kind = "udp" if row["protocol"] == UDP else "tcp"
         terms += [f"{kind}.{ports[0]} == {source[1]}", f"{kind}.{ports[1]} == {destination[1]}"]
-        namesakes = [other for other, _ in self.find(*ends, int(row["protocol"]))]
-        if (self.rows["vlans"][namesakes] != row["vlans"]).any():
+        namesakes = self.find(*ends, int(row["protocol"])) if self._in_several_vlans else ()
+        if any((self.rows["vlans"][other] != row["vlans"]).any() for other, _ in namesakes):
             # To Wireshark, 802.1Q's tags are another protocol than 802.1ad's.
             terms += [
                 f"(vlan.id == {vlan} || ieee8021ad.id == {vlan})" for vlan in self.vlans(flow)
@@ -154,6 +154,11 @@ class FlowTable:
             for half, ends in enumerate(((there, here), (here, there)))
             for flow in self._by_ends.get((*ends, kind), ())
         )
+
+    @cached_property
+    def _in_several_vlans(self) -> bool:
+        vlans = self.rows["vlans"]
+        return bool((vlans != vlans[:1]).any())
 
     @cached_property
     def _by_ends(self) -> dict[tuple[Any, ...], list[int]]:

@@ -9,12 +9,11 @@ Vantage: any. One capture does not show which connections share a bottleneck, an
 weigh connections by their duration.
 """
 
-import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts, FloatArray
-from capture_analysis.metrics.goodput import goodput_bit
+from capture_analysis.metrics.goodput import goodputs_bit
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -37,7 +36,7 @@ class Fairness(FromOne):
 
     @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        goodput = np.array([goodput_bit(int(d), tally) for d in tally.directions()])
+        goodput = goodputs_bit(tally)
         goodput = goodput[goodput > 0]
         return {
             JAIN_INDEX: jain_index(goodput)

@@ -22,10 +22,11 @@ Vantage: any. Packets that the capture lost (`unseen`) are missing; data that wa
 the tap and lost behind it counts once, whether it arrived or not.
 """
 
+import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.facts import NEAR, Facts, FloatArray
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 
@@ -85,10 +86,16 @@ def _life_ns(direction: int, tally: Tally) -> int:
     return life_ns + max(first_ns - asked_ns, 0) if life_ns else 0
 
 
-def goodput_bit(direction: int, tally: Tally) -> float:
-    """Compute the payload's rate from the first data to the last, bit/s; NaN if undefined."""
-    life_ns = tally.life_ns(direction)
-    return 8e9 * later_payload(direction, tally) / life_ns if life_ns else float("nan")
+def goodputs_bit(tally: Tally) -> FloatArray:
+    """Compute the rate of payload from the first data to the last, bit/s.
+
+    Returns: one for each direction with data from two times on.
+    """
+    rows = tally.directions()
+    life_ns = tally.spans_ns(rows)[0]
+    rows, life_ns = rows[life_ns > 0], life_ns[life_ns > 0]
+    payload = tally.new_payload.values_of(rows) - tally.first_new.values_of(rows)
+    return np.asarray(8e9 * payload / life_ns)
 
 
 def later_payload(direction: int, tally: Tally) -> int:

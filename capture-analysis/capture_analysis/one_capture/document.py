@@ -205,7 +205,7 @@ def facts(measured: Measured, number: int) -> dict[str, Any]:
     payload = [measured.tally.payload.value_of(2 * number + half) for half in (0, 1)]
     return {
         "data": data_direction(payload[0], payload[1]),
-        "handshake_seen": bool(measured.flows.syns_seen()[number].all()),
+        "handshake_seen": bool(FlowTable(measured.flows.rows[[number]]).syns_seen().all()),
         "forward": _direction_facts(known, 2 * number, int(row["mss"][0])),
         "backward": _direction_facts(known, 2 * number + 1, int(row["mss"][1])),
     }

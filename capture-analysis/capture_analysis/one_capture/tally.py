@@ -204,10 +204,13 @@ class Tally:
     def active_times_ns(self, directions: int) -> IntArray:
         """Return the times of data, and of its ACKs, without pauses; (2, directions)."""
         rows = np.arange(directions)
+        return np.asarray(np.maximum(self.spans_ns(rows) - self.pause_ns.values_of(rows), 0))
+
+    def spans_ns(self, rows: IntArray) -> IntArray:
+        """Return the times from first to last, of data and of ACKs; (2, rows), negative if none."""
         ends = (self.first_ns, self.last_ns), (self.first_ack_ns, self.last_ack_ns)
         spans = np.stack([last.values_of(rows) - first.values_of(rows) for first, last in ends])
-        spans += self.back_ns.values_of(rows).T
-        return np.maximum(spans - self.pause_ns.values_of(rows), 0)
+        return np.asarray(spans + self.back_ns.values_of(rows).T)
 
     def directions(self) -> IntArray:
         """Return the directions that carry data, ascending."""
