@@ -127,7 +127,12 @@ class StreakFinder:
             ctypes.byref(_Streaks.from_streaks(self._open)),
             ctypes.byref(_Streaks.from_streaks(self._over)),
         )
-        return self._over.where(np.arange(ended))
+        over = self._over
+        lane, rows, first_ns, last_ns, total = (
+            column[..., :ended].copy()
+            for column in (over.lane, over.rows, over.first_ns, over.last_ns, over.total)
+        )
+        return Streaks(lane, rows, first_ns, last_ns, total)
 
     def finish(self) -> Streaks:
         """Return the streaks that were still open when the packets ended."""
