@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.annotation.notes import LATE, Note, Notebook, Places, say
 from capture_analysis.columns import IntArray
 from capture_analysis.flow_table import FlowTable
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Repair
 
 # Events of each kind that are kept for a direction.

@@ -7,9 +7,9 @@ from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.columns import IntArray
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Repair
 from capture_analysis.waiting_times import (
     ACKS,

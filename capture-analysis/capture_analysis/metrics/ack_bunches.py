@@ -17,7 +17,6 @@ fast would count as bunched.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -27,6 +26,7 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.evidence import missing_ack_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 
 # ACKs in a bunch of at least this size count as bunched (Paxson asks for three).

@@ -12,7 +12,6 @@ its own bottleneck (analysis of two-way traffic: Zhang, Shenker, Clark 1991).
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -21,6 +20,7 @@ from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
 

@@ -11,12 +11,11 @@ the tap.
 Vantage: any; ACKs that were lost before the tap are missing.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Kind
 
 ACKS = Definition("acks", "1", "pure ACKs at the tap")

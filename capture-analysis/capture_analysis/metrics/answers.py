@@ -18,12 +18,12 @@ Vantage: any; own times need the tap's place.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_ANSWER = "no data that follow the other end's"
 UNKNOWN_PATH = "the capture's place on the path, or its round trip, is not known"

@@ -44,13 +44,12 @@ a queue stood.
 Vantage: any.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Evidence, Facts
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 BOTTLENECK_RATE = Definition(
     "bottleneck_rate", "Mbit/s", "rate of the data's bottleneck, given or measured"

@@ -7,10 +7,10 @@ periods, because in the paper's case 2 long and short ones alternate.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values

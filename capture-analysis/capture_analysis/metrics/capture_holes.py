@@ -15,12 +15,11 @@ rates, retransmissions, losses and limits lack the missing packets, too.
 Vantage: any.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 UNSEEN_BYTES = Definition(
     "unseen_bytes", "bytes", "payload that was acknowledged and is not in the capture"

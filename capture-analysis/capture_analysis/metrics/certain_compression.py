@@ -19,7 +19,6 @@ once and is counted, though its data had arrived before.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -29,6 +28,7 @@ from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 
 CERTAIN_EVENTS = Definition(

@@ -12,7 +12,6 @@ does not say how ACKs are grouped; this is version 1 of ours: maximal runs of ga
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.definition import Definition
@@ -23,6 +22,7 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import FromPair, Step

@@ -17,7 +17,6 @@ bottleneck is elsewhere than assumed.
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
 from capture_analysis.definition import Definition
@@ -29,6 +28,7 @@ from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
 from capture_analysis.one_capture.evidence import NO_ACK_RATE, missing_evidence, missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
 

@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
@@ -48,6 +47,7 @@ from capture_analysis.metrics.compression_events import NO_TICKS
 from capture_analysis.one_capture.evidence import missing_evidence, missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 
 # Shares of ACKs: below the first the ACKs are not compressed, from the second on they are.

@@ -49,7 +49,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
@@ -59,6 +58,7 @@ from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.transfer_limits import NOT_NEAR
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Kind
 from capture_analysis.window_laws import LAWS, Moments
 

@@ -15,7 +15,6 @@ Vantage: any with the handshakes. RFC 9293, 3.5.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
@@ -23,6 +22,7 @@ from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.lives import Life
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_CONNECT = "no handshake that ended"
 

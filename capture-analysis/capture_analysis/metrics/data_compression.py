@@ -11,13 +11,13 @@ takes a second queue between the bottleneck and the tap.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.definition import Definition
 from capture_analysis.facts.running_totals import LaneArray, Previous
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 from capture_analysis.two_captures.packets_between import Crossings

@@ -23,10 +23,9 @@ Vantage: any; rates and gaps are those at the tap.
 
 from typing import Any
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.overriding import override
 
 ONE_PACKET = "one packet, or one time"
 

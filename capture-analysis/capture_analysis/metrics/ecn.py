@@ -20,12 +20,11 @@ Vantage: any for the echoes. Marks are set on the path: near the data's sender f
 CE yet, and near the receiver all of them. RFC 3168, RFC 9331, RFC 9768.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_CAPABLE = "no segment can be marked"
 NO_ACCURATE = "no ACK with AccECN's counter, or no handshake that agrees on it"

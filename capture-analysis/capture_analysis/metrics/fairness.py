@@ -9,13 +9,12 @@ Vantage: any. One capture does not show which connections share a bottleneck, an
 weigh connections by their duration.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts, FloatArray
 from capture_analysis.metrics.goodput import goodputs_bit
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 JAIN_INDEX = Definition(
     "jain_index",

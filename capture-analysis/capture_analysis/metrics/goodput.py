@@ -23,12 +23,12 @@ the tap and lost behind it counts once, whether it arrived or not.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import NEAR, Facts, FloatArray
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 TOO_FEW = "fewer than two data segments"
 ONE_BURST = "all of its data came within one round trip: too short to tell"

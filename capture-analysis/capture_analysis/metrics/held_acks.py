@@ -8,7 +8,6 @@ its bottleneck, they were held.
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import Mark
@@ -21,6 +20,7 @@ from capture_analysis.metrics.compression_events import CAPTURE_RESOLUTION_NS, N
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings

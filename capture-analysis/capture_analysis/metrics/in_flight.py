@@ -13,7 +13,6 @@ back.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -21,6 +20,7 @@ from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 IN_FLIGHT_MEAN = Definition(
     "in_flight_mean", "bytes", "mean of the bytes seen and not acknowledged after each segment"

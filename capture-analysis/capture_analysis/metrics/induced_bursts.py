@@ -13,7 +13,6 @@ data does not follow the ACKs within so short a time.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
@@ -25,6 +24,7 @@ from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.evidence import missing_ack_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 
 _NEVER = np.iinfo(np.int64).min // 2

@@ -12,12 +12,11 @@ firewall or a translator of addresses forgot it, or the other host is gone.
 Vantage: any with packets of both directions. RFC 9293, 3.8.4.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 IDLE_NS, _AGAIN = 60_000_000_000, 2
 

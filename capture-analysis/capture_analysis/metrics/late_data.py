@@ -10,12 +10,11 @@ Vantage: any. Near the data's sender late data was reordered by the sending host
 it also shows losses on the path.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Kind
 
 LATE_SEGMENTS = Definition("late_segments", "1", "segments that fill a hole in the payload seen")

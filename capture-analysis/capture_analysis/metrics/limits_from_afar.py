@@ -28,13 +28,12 @@ Vantage: beyond a tenth of the round trip from the data's sender, or anywhere on
 trip is the loop; with packets of both directions.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.transfer_limits import NO_TIME, missing_scale
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.waiting_times import (
     APPLICATION,
     CONGESTION,

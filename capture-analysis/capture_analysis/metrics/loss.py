@@ -12,7 +12,6 @@ It is 1 if all lose in every epoch, in phase; 0 if one at a time, out of phase.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.columns import IntArray
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
@@ -22,6 +21,7 @@ from capture_analysis.facts.facts import Facts
 from capture_analysis.facts.running_totals import LaneArray, occurrences
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.holes import Holes

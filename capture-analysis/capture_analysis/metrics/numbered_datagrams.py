@@ -30,10 +30,9 @@ Vantage: near the receiver for its losses and jitter. Units: 1, Hz, ms.
 from collections.abc import Sequence
 from typing import Any
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
+from capture_analysis.overriding import override
 from capture_analysis.reading.datagrams import CLOCKS_HZ, RTP_STREAMS
 
 LEAST_PACKETS, LEAST_NEAR, CLOCK_TOLERANCE = 10, 0.9, 0.1

@@ -13,11 +13,11 @@ amount.
 import math
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.histogram import Histogram
+from capture_analysis.overriding import override
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 from capture_analysis.two_captures.packets_between import View
 

@@ -16,13 +16,12 @@ the SYN (clamping); one capture cannot distinguish these, two captures show it i
 Vantage: near the data's sender; beyond the black hole nothing is seen. RFC 1191, 2923, 8899.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.keep_alive import IDLE_NS
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_MSS = "no handshake with an MSS"
 _REPEATS, _ETHERNET = 3, 1440

@@ -13,7 +13,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
@@ -23,6 +22,7 @@ from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.utilisation import UTILISATION, UTILISATION_OPPOSITE
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.queue_levels import ActiveTime, Levels
 

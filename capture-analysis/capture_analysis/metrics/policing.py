@@ -18,12 +18,11 @@ interruption of the path.
 Vantage: any with data and ACKs; best near the sender. Flach et al. 2016.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 _LOSSES = 10
 TOO_FEW = "fewer than 10 segments were sent again or came late"

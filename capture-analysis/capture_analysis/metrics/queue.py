@@ -15,10 +15,10 @@ of time in which the link transmits.
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.utilisation import UTILISATION
+from capture_analysis.overriding import override
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 from capture_analysis.two_captures.oscillation import Oscillation
 from capture_analysis.two_captures.packets_between import ABSENT, Crossings

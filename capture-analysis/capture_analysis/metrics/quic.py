@@ -27,10 +27,9 @@ Vantage: any: each direction's spin bit gives the whole round trip. Units: 1, by
 
 from typing import Any
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.overriding import override
 from capture_analysis.reading.datagrams import Quic
 
 _LEAST_CHANGES, _MOST_SHARE = 3, 0.25

@@ -24,7 +24,6 @@ The window's scale needs the handshake. After RFC 4737 and RFC 1122, 4.2.3.2.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -35,6 +34,7 @@ from capture_analysis.metrics.transfer_limits import missing_scale
 from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 _KEPT, _UNREAD = 8, 7  # length of struct ca_receiving in clib/receiving.h, and index of `unread`
 _SUMS = 7  # length of struct ca_received

@@ -28,7 +28,6 @@ Vantage: near the data's sender, where every segment that is sent again passes t
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.columns import Mark
 from capture_analysis.definition import Definition
@@ -38,6 +37,7 @@ from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.metrics.transfer_limits import NOT_NEAR
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Repair
 
 FAST = Definition(

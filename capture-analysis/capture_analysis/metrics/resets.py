@@ -10,12 +10,11 @@ nothing expects; one with payload untaken is an application that closed before i
 Vantage: any. RFC 9293, 3.5.2.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 RESETS_SENT = Definition("resets_sent", "1", "RSTs of the data's sender", "RFC 9293")
 RESET_AFTER = Definition(

@@ -11,13 +11,12 @@ reasons for each.
 Vantage: near the data's sender, where each segment passes twice. RFC 8985.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import NEAR, Facts
 from capture_analysis.metrics.transfer_limits import NOT_NEAR
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 AGAIN_IN_A_ROW = Definition(
     "again_in_a_row", "1", "most segments sent again without progress between them"

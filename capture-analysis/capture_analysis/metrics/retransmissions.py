@@ -11,12 +11,11 @@ separate metric (`late_data`): the tap cannot distinguish loss before it from re
 Vantage: near the data's sender, where every segment that is sent again passes twice.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.tracking import Kind
 
 RETRANSMISSIONS = Definition("retransmissions", "1", "segments whose whole payload had been seen")

@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -32,6 +31,7 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_HANDSHAKE = "no handshake in the capture, or a packet of it was sent again"
 NONE = "no data acknowledged without being sent again"

@@ -9,13 +9,12 @@ and announces each byte makes the sender send crumbs, with 40 bytes of headers e
 Unit 1. Vantage: any with the handshake, which has the scale of windows.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 SILLY_SEGMENTS = Definition(
     "silly_segments", "1", "segments made small by a window of less than a segment", "RFC 813"

@@ -13,12 +13,11 @@ window, limit it. A flight that an application fills slowly grows, too.
 Vantage: any; away from the sender the flight is that beyond the tap. RFC 5681.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 SLOW_START_TIME = Definition(
     "slow_start_time",

@@ -15,14 +15,13 @@ Units: s and 1. The table of connections (`flows --sort stall`) has the same for
 Vantage: any; at the receiver data that wait in the network look like the sender's application.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.evidence import ONE_SIDED
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_STALL = "no stall"
 

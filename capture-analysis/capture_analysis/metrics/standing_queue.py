@@ -22,7 +22,6 @@ Vantage: any with packets of both directions; beyond the sender only with time s
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -31,6 +30,7 @@ from capture_analysis.facts.running_totals import LaneArray
 from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 TOGETHER = 16  # delays in a group, as in clib/standing.c
 _KEPT = 11  # length of struct ca_standing in clib/standing.h, the results last

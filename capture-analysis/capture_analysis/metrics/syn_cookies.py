@@ -12,14 +12,13 @@ server's own count tells (nstat TcpExtSyncookiesSent).
 Vantage: any with the handshake. Unit 1, of the server's direction.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.lives import Life
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_ANSWER = "no SYN and no answer to it from this end"
 NO_SCALE = (

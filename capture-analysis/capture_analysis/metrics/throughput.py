@@ -9,13 +9,12 @@ bytes if none was seen: packets with more were merged by an offload.
 Vantage: any; the throughput is that at the tap.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.goodput import TOO_FEW
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 THROUGHPUT = Definition("throughput", "Mbit/s", "bytes of data packets over their time")
 SEGMENTS_MERGED = Definition(

@@ -17,13 +17,12 @@ Units: s, the same in both directions. Vantage: any; near the client tls_hello a
 the round trip, near the server tls_finish has it. RFC 8446, 5.1.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture import lives
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_TLS = "no ClientHello at the begin of a segment, or the snap length cuts it"
 NOT_REACHED = "the handshake of TLS does not get this far in the capture"

@@ -15,7 +15,6 @@ short.
 from typing import Self
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.directions import Block
@@ -25,6 +24,7 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.streaks import StreakFinder, Streaks
 
 LEAST_SEGMENTS = 3

@@ -45,13 +45,13 @@ link may be before it.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import LAN_NS, NEAR, OPTION_CUT, Facts, Placed
 from capture_analysis.one_capture.evidence import missing_place
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 from capture_analysis.waiting_times import (
     ACKS,
     APPLICATION,

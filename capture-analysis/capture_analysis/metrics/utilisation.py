@@ -11,7 +11,6 @@ a link divide its utilisation among them.
 """
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.delivery_rate import MOST_UTILISATION
@@ -20,6 +19,7 @@ from capture_analysis.metrics.goodput import TOO_FEW, later_payload
 from capture_analysis.one_capture.evidence import missing_rate
 from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 # A link's rate is in doubt if packets came at another even pace for this share of the time.
 _MOST_OTHER_PACE = 0.25

@@ -11,13 +11,12 @@ leaves every window at 65,535 bytes: at a round trip of 100 ms that is 5.2 Mbit/
 Vantage: any with the handshake and its options.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.transfer_limits import NO_SCALE_SEEN
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 WINDOW_SCALE = Definition(
     "window_scale",

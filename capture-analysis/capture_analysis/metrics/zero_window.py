@@ -16,12 +16,11 @@ smaller than a segment, and not 0, is no zero window (`window_shut`, `limited_re
 Vantage: any, with ACKs. RFC 9293, 3.8.6.1.
 """
 
-from typing_extensions import override
-
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
+from capture_analysis.overriding import override
 
 NO_WINDOW = "no ACK of the data: the receiver's window is unknown"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.flow_table import FlowTable
+from capture_analysis.overriding import override
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.queue_figures import Crossing, one_way_delay, queues, spacing_change
 from capture_analysis.two_captures.from_pair import Step

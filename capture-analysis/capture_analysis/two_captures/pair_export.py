@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from typing_extensions import override
 
 from capture_analysis.flow_table import FlowTable
+from capture_analysis.overriding import override
 from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.from_pair import Step
