@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bugs on purpose, one per load: insmod planted.ko bug=NAME. The sanitised kernel must report each:
- * only then does its silence about the other modules mean something.
+ * Bugs on purpose, one per load: insmod planted.ko bug=NAME. Kernels with checkers must report
+ * each: only then does their silence about the other modules mean something. Races are bugs of two
+ * processors: none can happen on one, because none sleeps or is preempted where it matters.
  */
 
+#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/kmemleak.h>
+#include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -15,6 +19,9 @@
 #include <linux/timer.h>
 
 #define BYTES 64
+/* Of a race: enough for the two processors to meet. */
+#define ROUNDS	20000
+#define READER_US	2
 
 static char *bug = "";
 module_param(bug, charp, 0);
@@ -25,6 +32,16 @@ static DEFINE_MUTEX(second_lock);
 static DEFINE_SPINLOCK(spin);
 static int __rcu *shared;
 static int sink;
+
+struct shared {
+	unsigned int value;
+};
+
+static DEFINE_SPINLOCK(first_spin);
+static DEFINE_SPINLOCK(second_spin);
+static DEFINE_SPINLOCK(taking_turns);
+static struct shared __rcu *published;
+static unsigned int counter;
 
 static void out_of_bounds(void)
 {
@@ -133,9 +150,60 @@ static void list_corruption(void)
 	list_add(&entry, &head);
 }
 
+/* Races: each processor makes its own part */
+
+/* Both add to a number that no lock protects. */
+static void count_unlocked(int processor)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		preempt_disable();
+		counter++;
+		preempt_enable();
+	}
+}
+
+/* One processor reads what the other replaces and frees without waiting for a grace period. */
+static void free_too_early(int processor)
+{
+	struct shared *next, *before;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (processor) {
+			rcu_read_lock();
+			before = rcu_dereference(published);
+			udelay(READER_US);
+			if (before)
+				WRITE_ONCE(sink, READ_ONCE(before->value));
+			rcu_read_unlock();
+			continue;
+		}
+		next = kzalloc(sizeof(*next), GFP_KERNEL);
+		before = rcu_replace_pointer(published, next, true);
+		kfree(before);
+	}
+}
+
+/* One processor after the other, so that nothing hangs: only their orders contradict. */
+static void lock_in_both_orders(int processor)
+{
+	spinlock_t *outer = processor ? &first_spin : &second_spin;
+	spinlock_t *inner = processor ? &second_spin : &first_spin;
+
+	spin_lock(&taking_turns);
+	spin_lock(outer);
+	spin_lock(inner);
+	spin_unlock(inner);
+	spin_unlock(outer);
+	spin_unlock(&taking_turns);
+}
+
 static const struct {
 	const char *name;
 	void (*make)(void);
+	void (*race)(int processor);
 } bugs[] = {
 	{ "out_of_bounds", out_of_bounds },
 	{ "use_after_free", use_after_free },
@@ -149,17 +217,46 @@ static const struct {
 	{ "unlocked_rcu", unlocked_rcu },
 	{ "free_active_timer", free_active_timer },
 	{ "list_corruption", list_corruption },
+	{ "count_unlocked", .race = count_unlocked },
+	{ "free_too_early", .race = free_too_early },
+	{ "lock_in_both_orders", .race = lock_in_both_orders },
 };
+
+static void (*race)(int processor);
+static DECLARE_COMPLETION(done);
+
+static int other_processor(void *unused)
+{
+	race(1);
+	complete(&done);
+	return 0;
+}
+
+static int run_race(void)
+{
+	struct task_struct *task = kthread_run(other_processor, NULL, "planted");
+
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	race(0);
+	wait_for_completion(&done);
+	kfree(rcu_dereference_protected(published, true));
+	return 0;
+}
 
 static int __init planted_init(void)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(bugs); i++)
-		if (!strcmp(bug, bugs[i].name)) {
-			bugs[i].make();
-			return 0;
-		}
+	for (i = 0; i < ARRAY_SIZE(bugs); i++) {
+		if (strcmp(bug, bugs[i].name))
+			continue;
+		race = bugs[i].race;
+		if (race)
+			return run_race();
+		bugs[i].make();
+		return 0;
+	}
 	return -EINVAL;
 }
 
@@ -170,5 +267,5 @@ static void __exit planted_exit(void)
 module_init(planted_init);
 module_exit(planted_exit);
 
-MODULE_DESCRIPTION("Bugs that a sanitised kernel must notice");
+MODULE_DESCRIPTION("Bugs that a kernel with checkers must notice");
 MODULE_LICENSE("GPL");

@@ -33,7 +33,7 @@ FUZZ_REQUESTS = 500
 REQUESTS = 360
 PATIENCE_S = 300
 _OURS = re.compile(
-    r"\[(?:sch_(?:dtm|medium|timetable)|tcp_(?:bbr3|fast|fixed|prague|tahoe)|planted_races)\]"
+    r"\[(?:sch_(?:dtm|medium|timetable)|tcp_(?:bbr3|fast|fixed|prague|tahoe)|planted)\]"
 )
 _KCSAN = re.compile(r"BUG: KCSAN: .*?={60,}", re.DOTALL)
 # Races of the kernel's own that our modules call into: a reader of the clock tries again if it was

@@ -65,8 +65,7 @@ def fuzz(kind: str, requests: str) -> None:
 def planted(*bugs: str) -> None:
     """Load the module with each bug that needs two processors."""
     for bug in bugs:
-        load("planted_races", f"bug={bug}")
-        unload("planted_races")
+        endurance.planted(bug)
 
 
 def main() -> None:
