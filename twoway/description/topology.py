@@ -11,10 +11,10 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache as memoised
 from importlib.metadata import version
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +23,18 @@ from pydantic import BaseModel, Field, ValidationError
 from twoway.confined_process import run_confined
 from twoway.confinement import confined_command, refusal
 from twoway.contract.model import demand, text
+from twoway.contract.routing import ITSELF, Routes
 from twoway.contract.writing import write_json
 from twoway.description.graph import Graph
-from twoway.description.mininet_commands import Address, NodeCommand, Up, read_commands
-from twoway.description.routing import node_routes
-from twoway.description.switching import joining_problems
+from twoway.description.mininet_commands import (
+    DEFAULT,
+    Address,
+    NodeCommand,
+    Route,
+    Up,
+    read_commands,
+)
+from twoway.description.switching import Segments, joining_problems
 from twoway.errors import SpecError
 from twoway.links.interface import Interface
 from twoway.messages import suggest
@@ -54,6 +61,67 @@ Direction = Annotated[
 ]
 Text = Annotated[str, Field(max_length=1000)]
 Places = dict[Direction, tuple[tuple[NodeName, NodeName], ...]]
+
+
+def node_routes(
+    path: object,
+    commands: Mapping[str, Iterable[NodeCommand]],
+    hosts: Collection[str],
+    routers: Collection[str],
+    interfaces: Sequence[Interface],
+) -> dict[str, Routes]:
+    """List the routes of all nodes.
+
+    The plan sets a host's default route: through the first link (twoway/plan/personality.py),
+    unless that leads to a switch. A switch has a route to each address, and one to its router.
+
+    Args:
+        path: the topology's file, for errors.
+        commands: the commands of each node.
+        hosts: the nodes that forward nothing.
+        routers: the nodes that forward packets. All others are switches.
+        interfaces: both ends of all links.
+
+    Raises: SpecError naming routes that lead to no neighbour.
+    """
+    switches = commands.keys() - {*hosts, *routers}
+    segments = Segments(interfaces, switches)
+    ends: dict[str, list[Interface]] = {node: [] for node in commands}
+    for interface in interfaces:
+        ends[interface.node].append(interface)
+    found, problems = {}, []
+    for node, mine in ends.items():
+        reached = [(each, i.name) for i in mine for each in segments.reachable(i)]
+        neighbours = {each.ip: name for each, name in reached}
+        goals = {i.address.network: i.name for i in mine if i.address}
+        goals |= {IPv4Network(i.address.ip): ITSELF for i in mine if i.address}
+        if node in switches:
+            goals = {IPv4Network(address): name for address, name in neighbours.items()}
+            gates = [name for each, name in reached if each.node in routers]
+            goals |= dict.fromkeys((DEFAULT,), gates[0]) if gates else {}
+        for route in commands[node]:
+            if isinstance(route, Route):
+                try:
+                    goals[route.network] = _leaves(route.gateway, neighbours)
+                except ValueError as error:
+                    problems.append(f"{path}: {node}: {route.line(4)}: {error}")
+        if node in hosts and mine[0].peer_node not in switches:
+            goals[DEFAULT] = mine[0].name
+        found[node] = Routes({str(network): name for network, name in goals.items()})
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _leaves(gateway: IPv4Address, neighbours: Mapping[IPv4Address, str]) -> str:
+    """Find the interface that leads to a gateway.
+
+    Raises: ValueError if none does.
+    """
+    if gateway not in neighbours:
+        known = ", ".join(map(str, neighbours))
+        raise ValueError(f"no neighbour has {gateway}; they have {known}")
+    return neighbours[gateway]
 
 
 class _End(BaseModel):

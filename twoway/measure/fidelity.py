@@ -20,7 +20,6 @@ from twoway.measure import checks, real_time
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
 from twoway.measure.flight import most_in_flight
-from twoway.measure.link_check import QueueCheck, RunCheck, checks_of_links
 from twoway.measure.paws_rejections import REASONS
 from twoway.measure.queue_view import QueueView
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
@@ -44,7 +43,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
     if error:
         rows += real_time.checks(analysis, error)
     set_up, found = analysis.run.set_up, analysis.run.routers_set_up
-    for of_run in checks_of_links(RunCheck):
+    for of_run in checks.checks_of_links(checks.RunCheck):
         rows += of_run(analysis)
     rerouted = any(queue.rerouted for queue in analysis.run.queues)
     if set_up or rerouted:
@@ -55,7 +54,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
             _kernel_queue(analysis, direction, queue, error),
             _kernel_drops(analysis, direction, queue),
         ]
-        for of_queue in checks_of_links(QueueCheck):
+        for of_queue in checks.checks_of_links(checks.QueueCheck):
             behind = of_queue(analysis, direction, queue, error)
             mine += _unproven(behind) if rerouted else behind
         changed = _changed(analysis, direction)

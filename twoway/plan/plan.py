@@ -10,7 +10,6 @@ from twoway.description.congestion import parameters_in_kernel
 from twoway.description.point import Point
 from twoway.plan.buffers import buffers_mib
 from twoway.plan.interventions import marking, outcomes, packet_interventions, setting_changes
-from twoway.plan.programs import user_programs
 from twoway.plan.setup import (
     channel_recorders,
     channel_restarts,
@@ -22,7 +21,7 @@ from twoway.plan.setup import (
 )
 from twoway.plan.shaping import changing_shapers, compile_profile, rate_changes
 from twoway.plan.timing import stop_ns
-from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams
+from twoway.plan.traffic import datagram_sink, datagram_source, observer, streams, user_programs
 
 SNAP_BYTES = 96
 CAPTURE_RING_KIB = 2048

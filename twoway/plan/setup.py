@@ -34,8 +34,8 @@ from twoway.links.interface import Interface
 from twoway.links.shaper import Shaper
 from twoway.plan import personality
 from twoway.plan.buffers import most_buffer_bytes
-from twoway.plan.programs import host_names
 from twoway.plan.shaping import pool_nodes
+from twoway.plan.traffic import host_names
 
 # A node announces twice to its neighbours which groups of IPv6 it has joined, within 1 s each, and
 # begins up to 1 s late (RFC 3810, section 9.11).

@@ -1,10 +1,20 @@
-"""Sources and sinks of traffic, which are programs, and the observer."""
+"""Sources and sinks of traffic, which are programs, the experiment's programs, and the observer."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 
 from twoway.contract.network import START_NS, Connection, DatagramFlow, ip_version, mean_interval_ns
-from twoway.contract.plan import GUEST_BIN, GUEST_RUN, SOCKETS, TRAFFIC, Line, Observe, Program
+from twoway.contract.plan import (
+    GUEST_BIN,
+    GUEST_RUN,
+    SOCKETS,
+    TRAFFIC,
+    Command,
+    Line,
+    Observe,
+    Program,
+    UserProgram,
+)
 from twoway.description.datagrams import UDP_HEADER_BYTES
 from twoway.description.draws import traffic_seed
 from twoway.description.point import Point
@@ -12,6 +22,42 @@ from twoway.plan.buffers import receive_buffers, send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
 
 PROGRESS_REPORTS = 400
+
+
+def user_programs(point: Point) -> tuple[UserProgram, ...]:
+    """List the programs, by the times of their starts."""
+    programs = [
+        UserProgram(
+            name=program.name,
+            node=program.host,
+            stdout=f"programs/{program.name}.out",
+            run=tuple(program.command),
+            at_ns=START_NS + round(program.start_s * 1e9),
+            stop_ns=stop_ns(point)
+            if program.stop_s is None
+            else START_NS + round(program.stop_s * 1e9),
+            exit_code=program.exit_code,
+            environment=program.environment,
+            files=dict(point.files[program.name]),
+            udp_port=program.udp_port,
+            keeps=tuple(program.keeps),
+        )
+        for program in point.experiment.programs
+    ]
+    return tuple(sorted(programs, key=lambda program: program.at_ns))
+
+
+def host_names(point: Point) -> tuple[Command, ...]:
+    """Write hosts' names into the guest's /etc/hosts, if programs may use them.
+
+    A name resolves to the address in the stack's version of IP.
+    """
+    if not point.experiment.programs:
+        return ()
+    ip = point.experiment.stack.ip
+    lines = [f"{point.graph.address(host, ip)} {host}" for host in point.graph.hosts]
+    hosts = ("127.0.0.1 localhost", *lines)
+    return (Command(node=None, run=("tee", "/etc/hosts"), stdin=hosts),)
 
 
 def observer(point: Point, *, in_kernel: bool) -> Observe:

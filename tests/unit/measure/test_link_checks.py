@@ -17,7 +17,7 @@ from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import START_NS
 from twoway.links.loss import Loss
 from twoway.measure import links
-from twoway.measure.link_check import QueueCheck, RunCheck, checks_of_links
+from twoway.measure.checks import QueueCheck, RunCheck, checks_of_links
 from twoway.measure.links.delay import check
 from twoway.measure.links.impairments import link_impairments
 from twoway.measure.links.loss import check as loss_check

@@ -9,8 +9,8 @@ from support.connections import bottleneck, connection
 
 from twoway.theory.fast import Direction, slope
 from twoway.theory.fast_markov import Arrivals, fractions
-from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
 from twoway.theory.network import Setup
+from twoway.theory.predictions.fast_transfers import Stretch, Transfer, delays, stretches
 from twoway.theory.registry import predict
 
 MBIT = 1e6

@@ -11,8 +11,9 @@ from support.connections import setup_at
 from support.kept_results import kept_numbers
 
 from twoway.runs.points import load_point
-from twoway.theory import kalampoukas, zhang
+from twoway.theory import kalampoukas
 from twoway.theory.packet_model import Sender, simulate
+from twoway.theory.predictions import zhang
 from twoway.theory.registry import predict, printed_values
 
 FREE = Fraction(0)

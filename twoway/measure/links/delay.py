@@ -9,13 +9,12 @@ from twoway.links.impairments import Impairments
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.lanes import Lanes, numbers_of
-from twoway.measure.link_check import QueueCheck
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import mark_copies
 from twoway.measure.real_time import ClockError
 
 
-@QueueCheck
+@checks.QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

@@ -9,7 +9,7 @@ from twoway.contract.metrics import FidelityRow
 from twoway.measure import channel, checks, real_time, throughput
 from twoway.measure.allocations import agreement
 from twoway.measure.analysis import Analysis
-from twoway.measure.link_check import QueueCheck
+from twoway.measure.checks import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError

@@ -15,7 +15,6 @@ from twoway.links.impairments import Impairments
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
-from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import mark_copies
@@ -52,7 +51,7 @@ def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, f
     )
 
 
-@QueueCheck
+@checks.QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

@@ -29,7 +29,6 @@ from twoway.links.proof import copies_hide_losses
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
 from twoway.measure.connection_view import ConnectionView
-from twoway.measure.link_check import QueueCheck, RunCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import mark_copies
@@ -111,7 +110,7 @@ def deviations(
     return (share - p) / math.sqrt(variance), (length - least) / spread if spread else math.nan
 
 
-@QueueCheck
+@checks.QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:
@@ -187,7 +186,7 @@ def _fates(analysis: Analysis, queue: Queue) -> Iterator[tuple[Packets, BoolArra
         yield travel.sent, travel.lost, ~travel.under_way & ~mark_copies(travel.sent)
 
 
-@RunCheck
+@checks.RunCheck
 def check_run(analysis: Analysis) -> list[FidelityRow]:
     """Compare losses behind queues with the kernel's count of packets that it dropped.
 

@@ -4,12 +4,11 @@ from twoway.contract.metrics import FidelityRow
 from twoway.links.mtu import Mtu
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
-from twoway.measure.link_check import QueueCheck
 from twoway.measure.queue_view import QueueView
 from twoway.measure.real_time import ClockError
 
 
-@QueueCheck
+@checks.QueueCheck
 def check(
     analysis: Analysis,
     direction: str,

@@ -15,7 +15,6 @@ from twoway.links.mtu import Mtu
 from twoway.links.policer import Policer
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
-from twoway.measure.link_check import QueueCheck
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import limit_at
@@ -44,7 +43,7 @@ def policed_share(analysis: Analysis, view: QueueView) -> tuple[float]:
     return (float(lost[steady].mean()) if steady.any() else math.nan,)
 
 
-@QueueCheck
+@checks.QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

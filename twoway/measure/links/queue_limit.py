@@ -6,13 +6,12 @@ from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import CHANGE_NS
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis
-from twoway.measure.link_check import QueueCheck
 from twoway.measure.queue_view import QueueView
 from twoway.measure.queues import limit_at
 from twoway.measure.real_time import ClockError
 
 
-@QueueCheck
+@checks.QueueCheck
 def check(
     analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
 ) -> list[FidelityRow]:

@@ -1,9 +1,12 @@
 """Fixed windows with data in one or both directions, with and without delayed ACKs.
 
 Predicted by the packet-level model of `tahoe`, beside the formulas of Zhang, Shenker and Clark
-(1991). The paper's formulas leave out the time of ACKs, and assume a pipe of whole packets.
+(1991), sections 3.1, 4.2 and 4.3.3. In these windows w1 >= w2 and the pipe P are in data packets, a
+pipe of whole ones; queues count ACKs, and the packet in service. ACKs and hosts take no time,
+unless stated otherwise.
 """
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,9 +15,46 @@ from twoway.theory import tables
 from twoway.theory.network import Bottleneck, Setup
 from twoway.theory.tahoe.setting import outcome_of
 from twoway.theory.tahoe.setting import parameters as parameters_of
-from twoway.theory.zhang import one_way_queue, out_of_phase, out_of_phase_peaks, pipe
 
 NAME = "zhang"
+
+
+def pipe(rate_bit: Fraction, delay_s: Fraction, packet_bit: Fraction) -> Fraction:
+    """Compute P, the data packets in flight in one direction of the link (section 2.2)."""
+    return rate_bit * delay_s / packet_bit
+
+
+def one_way_queue(windows: int, pipe_packets: Fraction) -> int:
+    """Compute q, between which and q + 1 the queue of one-way traffic alternates (section 3.1).
+
+    Args:
+        windows: sum of all windows.
+        pipe_packets: P.
+    """
+    return max(0, math.floor(windows - 2 * pipe_packets))
+
+
+def out_of_phase(w1: int, w2: int, pipe_packets: Fraction) -> bool:
+    """Tell whether queues are out of phase: one link is never idle (section 4.3.3).
+
+    Out of phase, only the second link is idle at times; otherwise the queues are in phase. ACKs
+    have no length.
+    """
+    return w1 > w2 + 2 * pipe_packets
+
+
+def out_of_phase_peaks(w1: int, w2: int, ack_share: Fraction) -> tuple[Fraction, Fraction]:
+    """Compute both queues' peaks over a short pipe, from the chronology of section 4.2.
+
+    The peaks are w1 + w2, everything in one queue, and w2 (1 - RD/RA) + 1: while the w2 data
+    arrive with the rate of ACKs, some leave with their own.
+
+    Args:
+        w1: the larger window.
+        w2: the smaller window.
+        ack_share: RD/RA, transmission time of an ACK over that of data.
+    """
+    return Fraction(w1 + w2), w2 * (1 - ack_share) + 1
 
 
 def predict(setup: Setup) -> dict[str, float]:
