@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 from support.lab.lab_crew import PRELOAD, ROOT, Crew, started_crew
 
-from twoway.description.point import find_experiment
+from twoway.description.point import find_source
 
 ROUNDS = 3
 HOSTS = 3
@@ -81,7 +81,7 @@ def _sweeping(
 
 def _experiment(folder: Path, points: int) -> Path:
     """Make kalampoukas-3.2 with its second connection starting a little later at each point."""
-    document = yaml.safe_load(find_experiment("kalampoukas-3.2").read_text())
+    document = dict(find_source("kalampoukas-3.2").document)
     starts_s = [number / 1000 for number in range(1, points + 1)]
     start = {"set": ["flows.right.start_s"], "to": starts_s}
     document |= {"predictions": [], "claims": [], "findings": [], "matrix": {"start": start}}

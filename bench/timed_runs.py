@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from twoway.description.point import find_experiment
+from twoway.description.point import find_source
 
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 5
@@ -26,8 +26,7 @@ def start_twoway(*arguments: str) -> subprocess.Popen[bytes]:
 
 def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
     """Make an experiment of another length, without statements on metrics."""
-    document: dict[str, Any] = yaml.safe_load(find_experiment(name).read_text())
-    return document | {
+    return find_source(name).document | {
         "duration_s": duration_s,
         "warm_up_s": duration_s / 10,
         "predictions": [],
