@@ -16,8 +16,8 @@ from twoway.theory.barakat import Node, filling_bursts, loss_window
 from twoway.theory.network import Setup
 from twoway.theory.predictions import tahoe, tahoe_chain, tahoe_starts, zhang
 from twoway.theory.registry import predict, printed_values
+from twoway.theory.tahoe.network import HELD_NS, QUICK, Receiver
 from twoway.theory.tahoe.outcome import Outcome, clusters
-from twoway.theory.tahoe.receiver import HELD_NS, QUICK, Receiver
 from twoway.theory.tahoe.setting import outcome_of, random_starts
 from twoway.theory.tahoe_chain import Hop, simulate
 

@@ -2,7 +2,14 @@
 
 Data and ACKs wait in one first-in-first-out queue at each node, which drops packets when full. The
 packet in transmission counts. Events at the same time happen in the order in which they were
-caused.
+caused. A receiver sends an ACK for every segment, or delayed ones as Linux:
+
+    a second segment arrives     an ACK at once
+    40 ms pass after the first   an ACK
+    out of order, or a gap       an ACK at once
+
+Linux begins without delay, for as many segments as half of its window holds, at most 16
+(tcp_input.c, tcp_incr_quickack).
 """
 
 import heapq
@@ -10,9 +17,51 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from twoway.theory.tahoe.receiver import HELD_NS, Receiver
 from twoway.theory.tahoe.sender import FixedWindow, Tahoe
 from twoway.theory.tahoe.timers import MS, Timer
+
+QUICK = 16
+HELD_NS = 40 * MS
+
+
+@dataclass
+class Receiver:
+    """The segments that arrived, and the cumulative acknowledgement for them.
+
+    Attributes:
+        delays: True if ACKs are delayed.
+        quick: segments that are still acknowledged at once.
+        held_since: arrival of the segment whose ACK is held back; None if none is.
+    """
+
+    delays: bool = False
+    quick: int = QUICK
+    arrived: set[int] = field(default_factory=set)
+    next: int = 0
+    held_since: int | None = None
+
+    def take(self, segment: int, now: int) -> int | None:
+        """Take a segment; return the ACK to send, None if it is held back."""
+        in_order = segment == self.next and not self.arrived
+        if segment >= self.next:
+            self.arrived.add(segment)
+        while self.next in self.arrived:
+            self.arrived.remove(self.next)
+            self.next += 1
+        first = self.held_since is None
+        self.quick -= 1
+        if self.delays and in_order and first and self.quick < 0:
+            self.held_since = now
+            return None
+        self.held_since = None
+        return self.next
+
+    def timed_out(self, now: int) -> int | None:
+        """Let the timer of an ACK fire; return the ACK that is still held back."""
+        if self.held_since is None or self.held_since + HELD_NS != now:
+            return None
+        self.held_since = None
+        return self.next
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from typing import Any
 
 from twoway.contract.network import Connection as Flow
 from twoway.theory.network import Bottleneck, Setup
-from twoway.theory.tahoe.network import Connection, Link, Network
+from twoway.theory.tahoe.network import Connection, Link, Network, Receiver
 from twoway.theory.tahoe.outcome import Outcome
-from twoway.theory.tahoe.receiver import Receiver
 from twoway.theory.tahoe.sender import ENDLESS, FixedWindow, Tahoe
 from twoway.theory.tahoe.timers import BsdTimer, LinuxTimer, S
 
