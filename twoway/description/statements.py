@@ -54,6 +54,8 @@ Sentence = Annotated[str, text(r"\S", "more than spaces")]
 Number = float | None
 # The values of a statement's metrics: the same for all, or one for each.
 Result = Number | list[Number]
+# The same, or either by the name of its point.
+Table = Result | dict[str, Result | list[Result]]
 # Where the precision of most numbers in print comes from.
 _LAST_DIGIT = "half of the last digit"
 # A theory's values by the metric's name: the prediction, and the paper's printed form.
@@ -310,9 +312,6 @@ def _in_table(given: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _in_table(inner, f"{joined}{label(key)}")
     else:
         yield sorted_name(name), given
-
-
-Table = Result | dict[str, Result | list[Result]]
 
 
 class Found(Statement):

@@ -25,6 +25,11 @@ from twoway.plan.traffic import datagram_sink, datagram_source, observer, stream
 
 SNAP_BYTES = 96
 CAPTURE_RING_KIB = 2048
+# Guest memory, MiB: for the system, and the most for each node, capture, connection and program.
+SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128
+# The least for hosts with the kernel's own defaults: Linux limits a socket's buffers to 1/128 of
+# the free memory, and to its own 6 MiB from 768 MiB on (tcp_init); 64 MiB are not free at boot.
+LINUX_MIB = 768 + 64
 
 _Which = Literal["in", "out", "inout"]
 
@@ -79,13 +84,6 @@ def _tcpdump(node: str, name: str, direction: _Which) -> Capture:
         run=tuple(tcpdump.split()),
         ready="listening on",
     )
-
-
-# Guest memory, MiB: for the system, and the most for each node, capture, connection and program.
-SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128
-# The least for hosts with the kernel's own defaults: Linux limits a socket's buffers to 1/128 of
-# the free memory, and to its own 6 MiB from 768 MiB on (tcp_init); 64 MiB are not free at boot.
-LINUX_MIB = 768 + 64
 
 
 def build_plan(
