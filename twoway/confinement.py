@@ -101,7 +101,7 @@ def refusal() -> str:
     if done.returncode == 0:
         return ""
     why = done.stderr.strip() or f"exit status {done.returncode}"
-    say(f"our sandbox does not work here ({why}): only the container confines guests", markup=False)
+    say(f"our sandbox does not work here ({why}): only the container confines guests")
     return why
 
 

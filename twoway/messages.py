@@ -26,7 +26,7 @@ def hush() -> None:
     console().quiet = True
 
 
-def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
+def say(text: str, *, markup: bool = False, wrong: bool = False) -> None:
     """Print lines for people on standard error, never wrapped.
 
     Args:

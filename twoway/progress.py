@@ -69,7 +69,20 @@ class Steps:
             self._progress.update(self._task, total=task.total or 1, completed=task.total or 1)
 
 
-class RunClock:
+class _Live:
+    """A display that is there as long as a `with`."""
+
+    _progress: Progress
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+
+class RunClock(_Live):
     """A run's live line: times, speed, current goodput and queue."""
 
     def __init__(self, title: str, start_ns: int, stop_ns: int) -> None:
@@ -86,21 +99,8 @@ class RunClock:
         )
         self._task = self._progress.add_task(title, total=stop_ns - start_ns, now="booting")
 
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
     def show(self, time_ns: int, acked_bytes: int, queued_packets: int) -> None:
-        """Show a report of the guest.
-
-        Args:
-            time_ns: the guest's clock.
-            acked_bytes: data acknowledged so far.
-            queued_packets: packets in all queues.
-        """
+        """Show a report of the guest."""
         now = time.monotonic()
         if time_ns < self._start_ns:
             self._progress.update(self._task, now="setting up")
@@ -120,7 +120,7 @@ class RunClock:
         )
 
 
-class SweepBar:
+class SweepBar(_Live):
     """A bar of a sweep's progress; in a file, one line per point."""
 
     def __init__(self, points: int, cost: float) -> None:
@@ -139,13 +139,6 @@ class SweepBar:
         )
         self._task = self._progress.add_task(self._count(), total=cost)
 
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
     def show(self, text: str, cost: float, *, kept: bool) -> None:
         """Print a line about a finished point; advance the bar by its cost if it was run now."""
         self._done += 1
@@ -157,14 +150,10 @@ class SweepBar:
         self._progress.update(
             self._task, total=self._to_run, completed=self._ran, description=self._count()
         )
-        say(text)
+        say(text, markup=True)
 
     def left_s(self, now: float) -> float | None:
-        """Estimate the time until all points have run, from those that ran; None before the first.
-
-        Args:
-            now: time of the monotonic clock, s.
-        """
+        """Estimate the time left, s, from the points that ran; None before the first."""
         if not self._ran:
             return None
         left_s = (self._ended - self._began) * (self._to_run - self._ran) / self._ran

@@ -174,7 +174,7 @@ def test_words_of_others(tmp_path: Path) -> None:
 
 def test_colours_of_ours() -> None:
     """Twoway's own texts are coloured on a console; control characters in values are escaped."""
-    code = "from twoway.messages import say; say('[red]hi[/] \\x1b[2J')"
+    code = "from twoway.messages import say; say('[red]hi[/] \\x1b[2J', markup=True)"
     done = ran(
         [sys.executable, "-c", code],
         check=True,

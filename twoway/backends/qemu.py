@@ -114,7 +114,7 @@ class Qemu:
             kernel=Kernel(release=stock.release, key=stock.key, package=stock.package),
             clock_source="instructions" if self.accelerator == "icount" else "host",
             qemu=f"{version()}, {self.accelerator}",
-            modules={p.name: Module.from_file(p) for p in sorted(self._modules())},
+            modules={p.name: Module.from_file(p) for p in sorted(stock.programs.glob("*.ko"))},
         )
 
     def identify(self, modules: Sequence[str]) -> dict[str, Any]:
@@ -128,9 +128,6 @@ class Qemu:
             "runner": {p.name: sha256(p) for p in RUNNER_SOURCES},
             "modules": {name: sha256(programs / name) for name in modules},
         }
-
-    def _modules(self) -> list[Path]:
-        return [*self.stock.programs.glob("*.ko")]
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.sweeps.bisect import Experiment, Script, Search
 
     def tell(line: str) -> None:
-        say(line, markup=False)
+        say(line)
 
     question: Experiment | Script
     is_script = args.experiment.endswith(".pkt")

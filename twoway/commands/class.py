@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     jobs = jobs_of(suite, hand_ins, hidden_seeds(secret, args.seeds))
     backend = find_backend("uml", args.kernel)
     each = "1 hand-in" if len(hand_ins) == 1 else f"{len(hand_ins)} hand-ins"
-    say(f"{len(jobs)} runs: of {each}, and of the suite's own columns", markup=False)
+    say(f"{len(jobs)} runs: of {each}, and of the suite's own columns")
     with SweepBar(len(jobs), len(jobs)) as bar:
         marked = mark_class(
             suite,
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         print(*class_table(suite, marked), sep="\n")
     page = write_class(suite, marked, into)
     chown_like_parent(into.parent)
-    say(f"report: {shorten_path(page)}", markup=False)
+    say(f"report: {shorten_path(page)}")
     return 0
 
 

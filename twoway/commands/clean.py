@@ -52,5 +52,5 @@ def run(args: argparse.Namespace) -> int:
         if args.yes:
             remove(run)
     done = "removed" if args.yes else "nothing is removed without --yes"
-    say(f"{sum(sizes) / 1e6:.1f} MB: {done}", markup=False)
+    say(f"{sum(sizes) / 1e6:.1f} MB: {done}")
     return 0

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         print(document.json_text())
     else:
         print(*_lines(document), sep="\n")
-    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
+    say(f"all of it: --json, or the page {shorten_path(page)}")
     return SAME if document.same else DIFFERENT
 
 

@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
         ]
         print(*align_columns(rows, left=4), sep="\n")
     for find in finds:
-        say(f"{find.file}: {args.control} {GOALS[find.goal].says}", markup=False)
+        say(f"{find.file}: {args.control} {GOALS[find.goal].says}")
     missing = [name for name in GOALS if name not in {find.goal for find in finds}]
     if missing:
-        say(f"nothing found in this time: {', '.join(missing)}", markup=False)
+        say(f"nothing found in this time: {', '.join(missing)}")
     say(f"{runs} runs with the seed {args.seed}; again, or with another seed, it goes on")
     return 0

@@ -64,7 +64,7 @@ def gather(args: argparse.Namespace) -> int:
                 try:
                     measure_run(folder)
                 except (TwowayError, AnalysisError) as error:
-                    say(f"{shorten_path(folder)}: no report: {error}", markup=False, wrong=True)
+                    say(f"{shorten_path(folder)}: no report: {error}", wrong=True)
             print(shorten_path(folder))
     return 0
 

@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
             table.append((flow, name, f"{theirs:.4g}", _written(ours), ratio))
         print(*align_columns(table, left=2), sep="\n")
     for sentence in assumed:
-        say(sentence, markup=False)
-    say(f"the experiment: {shorten_path(args.to)}; its run: {shorten_path(folder)}", markup=False)
+        say(sentence)
+    say(f"the experiment: {shorten_path(args.to)}; its run: {shorten_path(folder)}")
     return 0
 
 

@@ -99,8 +99,8 @@ def run(args: argparse.Namespace) -> int:
         for path in written:
             path.unlink()
         raise
-    say(f"written: {', '.join(map(str, texts))}", markup=False)
-    say(f"twoway run {file}", markup=False)
+    say(f"written: {', '.join(map(str, texts))}")
+    say(f"twoway run {file}")
     return 0
 
 

@@ -76,6 +76,6 @@ def run(args: argparse.Namespace) -> int:
             kept += f", {paper['contradicted']} contradicted, on record"
         if paper["testbed_checks"]:
             kept += f"; {paper['testbed_checks_kept']} of {paper['testbed_checks']} testbed checks"
-        say(f"{paper['title']}: {claims}{kept}", markup=False)
-    say(f"report: {shorten_path(args.results / 'papers/index.html')}", markup=False)
+        say(f"{paper['title']}: {claims}{kept}")
+    say(f"report: {shorten_path(args.results / 'papers/index.html')}")
     return status

@@ -84,8 +84,5 @@ def run(args: argparse.Namespace) -> int:
     chown_like_parent(args.results / "patch")
     print(mail, end="")
     ended = say_failed([*first, *second])
-    say(
-        f"mail: {shorten_path(into / 'mail.txt')}; cards: {', '.join(kernels)} beside it",
-        markup=False,
-    )
+    say(f"mail: {shorten_path(into / 'mail.txt')}; cards: {', '.join(kernels)} beside it")
     return ended

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     names = args.experiments or all_ids()
     if not args.check:
         for path in dict.fromkeys(filter(None, map(predicted.write, names))):
-            say(str(shorten_path(path)), markup=False)
+            say(str(shorten_path(path)))
         return 0
     stale = [name for name in names if not predicted.is_up_to_date(name)]
     for name in stale:

@@ -57,15 +57,12 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     manifest = read_manifest(folder)
     for won in (each for each in manifest.settings if each.instead_of is not None):
         nodes = ", ".join(won.nodes) or "all nodes"
-        say(
-            f"{won.why}.{won.name}: {won.value} at {nodes}, instead of {won.instead_of}",
-            markup=False,
-        )
+        say(f"{won.why}.{won.name}: {won.value} at {nodes}, instead of {won.instead_of}")
     for line in (*manifest.intervened, *(each.sentence for each in manifest.not_proven)):
-        say(line, markup=False)
+        say(line)
     if not as_json:
         _print_flows(folder)
-    say(f"report: {shorten_path(folder)}/report.html", markup=False)
+    say(f"report: {shorten_path(folder)}/report.html")
     return document.exit_code
 
 
@@ -116,16 +113,16 @@ def _print_verdicts(document: "Verdicts") -> None:
 
     misses = document.misses
     for row in document.rows:
-        say(mark_verdict(row.verdict, row_in_words(row)), wrong=row in misses)
+        say(mark_verdict(row.verdict, row_in_words(row)), markup=True, wrong=row in misses)
     doubtful = [check for check in document.fidelity if check.verdict is not Verdict.PASS]
     for check in doubtful[:_MOST_CHECKS]:
-        say(mark_verdict(check.verdict, row_in_words(check)), wrong=check in misses)
+        say(mark_verdict(check.verdict, row_in_words(check)), markup=True, wrong=check in misses)
     if len(doubtful) > _MOST_CHECKS:
-        say(f"     and {len(doubtful) - _MOST_CHECKS} more fidelity checks", markup=False)
+        say(f"     and {len(doubtful) - _MOST_CHECKS} more fidelity checks")
     if not doubtful:
-        say(mark_verdict(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
+        say(mark_verdict(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"), markup=True)
     if doubtful or document.rows:  # otherwise the line above says all
-        say(document.headline, markup=False, wrong=bool(misses))
+        say(document.headline, wrong=bool(misses))
 
 
 def _print_flows(folder: Path) -> None:

@@ -29,16 +29,16 @@ def run(args: argparse.Namespace) -> int:
             unreadable.append(str(error))
     if unreadable:
         more = f"; and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
-        say(f"left out: {unreadable[0]}{more}", markup=False)
+        say(f"left out: {unreadable[0]}{more}")
     if args.json:
         print(json.dumps([asdict(run) for run in found], indent=1))
     for run in [] if args.json else found:
         print(f"{run.identity[:12]}  {run.run}  {run.experiment}  {run.verdict or 'not reported'}")
     if not found:
-        say(f"{shorten_path(args.results)}: no finished runs; `twoway run` makes one", markup=False)
+        say(f"{shorten_path(args.results)}: no finished runs; `twoway run` makes one")
         return 0
     page = args.results / "index.html"
     write_runs_page(found, page)
     chown_like_parent(page)
-    say(f"page: {shorten_path(page)}", markup=False)
+    say(f"page: {shorten_path(page)}")
     return 0

@@ -88,9 +88,9 @@ def run(args: argparse.Namespace) -> int:
         print(*card_table(card), *printed_table(card), sep="\n")
         if against:
             print(*comparison_table(against(card)), sep="\n")
-    say(card.runs_in_words, markup=False)
+    say(card.runs_in_words)
     ended = say_failed([*outcomes, *here])
-    say(f"report: {shorten_path(into / 'index.html')}", markup=False)
+    say(f"report: {shorten_path(into / 'index.html')}")
     return ended
 
 
@@ -114,7 +114,7 @@ def say_failed(outcomes: "Iterable[Outcome]") -> int:
 
     failed = [each for each in outcomes if not each.good]
     for each in failed:
-        say(f"{each.id}: {each.error or each.headline}", markup=False, wrong=True)
+        say(f"{each.id}: {each.error or each.headline}", wrong=True)
     return BAD if failed else GOOD
 
 
@@ -141,7 +141,7 @@ def card_on(
         if module:
             _build(loaded[-1][0], args)
     points = {point.id: point for group in loaded for point in group}
-    say(f"{len(points)} runs in all, finished ones are kept: {', '.join(columns)}", markup=False)
+    say(f"{len(points)} runs in all, finished ones are kept: {', '.join(columns)}")
     outcomes = run_all(args, points, room=Room(args.keep))
     folders = {outcome.id: outcome.folder for outcome in outcomes if outcome.folder}
     done = ([folders[point.id] for point in group if point.id in folders] for group in loaded)

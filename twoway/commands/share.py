@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     if to.suffix != SUFFIX:
         raise UsageError(f"--to: must end in {SUFFIX}, got {to}")
     share_runs(page, folders, to, captures=args.captures)
-    say(f"{shorten_path(to)}: {to.stat().st_size / 1e6:.1f} MB", markup=False)
+    say(f"{shorten_path(to)}: {to.stat().st_size / 1e6:.1f} MB")
     return 0
 
 

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     point, guest = load_point(args.experiment), built_guest()
     lines = None if sys.stdin.isatty() else takewhile(_goes_on, sys.stdin)
     leave = "" if lines else "\nleave with `exit` or Ctrl-D"
-    say(f"{point.id}: {point.experiment.title}{leave}", markup=False)
+    say(f"{point.id}: {point.experiment.title}{leave}")
     folder, lock = new_folder(cache() / "shell")
     try:
         build_plan(point, mode="shell").write(folder / PLAN)
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         elif error is None and status != "0":
             error = f"the guest's runner failed (exit status {status:.80})"
         if error is not None:
-            say(error, markup=False, wrong=True)
+            say(error, wrong=True)
         return 0 if error is None else 1
     finally:
         remove_folder(folder)

@@ -66,10 +66,10 @@ def run(args: argparse.Namespace) -> int:
     written = pages.write(outcomes)
     for experiment in experiments:
         for each in statements(experiment.results):
-            say(f"{each.point}: {each.said}: {each.words}", markup=False)
+            say(f"{each.point}: {each.said}: {each.words}")
     status = judge_points(args, outcomes)
     folders = [outcome.folder for outcome in outcomes if outcome.folder]
-    say(f"{sum(disk_bytes(folders)) / 1e6:.1f} MB; `twoway clean` removes old runs", markup=False)
+    say(f"{sum(disk_bytes(folders)) / 1e6:.1f} MB; `twoway clean` removes old runs")
     _name(written)
     return status
 
@@ -126,7 +126,7 @@ class _Pages:
 
 def _name(pages: Sequence[Path]) -> None:
     for page in pages:
-        say(f"report: {shorten_path(page)}", markup=False)
+        say(f"report: {shorten_path(page)}")
 
 
 def _print_results(
@@ -229,7 +229,7 @@ def run_all(
     done: list[Outcome] = []
     if not console().is_terminal:
         crew_size = f"workers of {args.scheduler}" if args.scheduler else f"{args.workers} at once"
-        say(f"{len(points)} points, {crew_size}, into {shorten_path(results)}", markup=False)
+        say(f"{len(points)} points, {crew_size}, into {shorten_path(results)}")
 
     def ended(name: str, outcome: "Outcome") -> None:
         bar.show(_line(outcome), waiting.pop(name, 0), kept=outcome.kept)
@@ -297,11 +297,11 @@ def judge_points(args: argparse.Namespace, outcomes: "list[Outcome]") -> int:
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in outcomes:
         for line in outcome.contradicted:
-            say(mark_verdict(Verdict.CONTRADICTED, f"{outcome.id}: {line}"))
+            say(mark_verdict(Verdict.CONTRADICTED, f"{outcome.id}: {line}"), markup=True)
     for outcome in bad:
-        say(_line(outcome), wrong=True)
+        say(_line(outcome), markup=True, wrong=True)
         for line in (*outcome.missed, run_again(args, outcome.name)):
-            say(f"     {line}", markup=False, wrong=True)
+            say(f"     {line}", wrong=True)
     changed = sum(outcome.good and bool(outcome.changed) for outcome in outcomes)
     say(points_in_words(len(outcomes), len(bad), changed))
     if any(outcome.folder is None or outcome.exit_code == BAD for outcome in outcomes):

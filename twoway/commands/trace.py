@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
         rows = [TITLES, *map(cells, found.moments[:_MOST_LINES])]
         print(*(line.rstrip() for line in align_columns(rows, left=len(TITLES))), sep="\n")
     if more := len(found.moments) - _MOST_LINES:
-        say(f"and {more} more", markup=False) if more > 0 and not args.json else None
+        say(f"and {more} more") if more > 0 and not args.json else None
     for sentence in found.sentences:
-        say(sentence, markup=False)
-    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
+        say(sentence)
+    say(f"all of it: --json, or the page {shorten_path(page)}")
     return 0

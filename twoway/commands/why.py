@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             effect = "" if event.effect is None else f"{event.effect:+.3g}"
             rows.append((event.when, event.text, value, effect))
         print(*align_columns(rows, left=2), *answer.sentences, sep="\n")
-    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
+    say(f"all of it: --json, or the page {shorten_path(page)}")
     return 0
 
 
@@ -120,6 +120,6 @@ def _turning(args: argparse.Namespace, folder: Path, point: "Point", backend: "B
         begin, end = max(0, answer.step[0] - _AROUND_S), answer.step[1] + _AROUND_S
         interval = ("--from", f"{begin:.3f}", "--to", f"{end:.3f}")
         words = run_again(args, args.run or point.id, *interval, command="trace")
-        say(f"its packets: {words}", markup=False)
-    say(f"all of it: --json, or the page {shorten_path(page)}", markup=False)
+        say(f"its packets: {words}")
+    say(f"all of it: --json, or the page {shorten_path(page)}")
     return 0

@@ -143,7 +143,7 @@ def _remove_broken(choice: Choice) -> None:
         try:
             find_guest(choice)
         except BrokenBuildError as error:
-            say(f"{error}: it is built again", markup=False)
+            say(f"{error}: it is built again")
             source, flavour = kernel_source(choice), flavour_of(choice)
             if error.path.is_relative_to(cache() / "kernel"):
                 shutil.rmtree(cache() / "kernel" / kernel_key(source, flavour))

@@ -150,16 +150,13 @@ class History:
             return self.git(*words, settings=settings)
 
 
-def _outside_git() -> dict[str, str]:
-    """Return the environment without variables of a caller's git, such as GIT_DIR."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-
-
 def _git(*words: str, there: Path, settings: Mapping[str, str] | None = None) -> str:
+    # Without variables of a caller's git, such as GIT_DIR.
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
             ["git", "-C", str(there), *words],
-            env={**_outside_git(), **(settings or {})},
+            env={**outside, **(settings or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -58,7 +58,7 @@ def build_selftests(guest: Guest, collection: str, only: str, steps: Steps) -> l
             try:
                 call([*make, f"KHDR_INCLUDES=-isystem {headers}/usr/include", "-k", jobs, *targets])
             except BuildError as error:
-                say(f"{collection}: not all of it compiles: {error.reason}", markup=False)
+                say(f"{collection}: not all of it compiles: {error.reason}")
     return [only] if only else names
 
 

@@ -93,7 +93,8 @@ def initramfs(stock: StockKernel) -> bytes:
     Modules are numbered in the order in which boot loads them.
     """
     base = stock.modules / stock.release
-    entries = [("modules", _DIRECTORY, b""), ("init", _EXECUTABLE, _program(stock, "boot"))]
+    boot = (stock.programs / "boot").read_bytes()
+    entries = [("modules", _DIRECTORY, b""), ("init", _EXECUTABLE, boot)]
     for number, path in enumerate(_in_order(base)):
         entries.append((f"modules/{number:02}-{path.name}", _FILE, path.read_bytes()))
     archive = bytearray()
@@ -109,10 +110,6 @@ def initramfs(stock: StockKernel) -> bytes:
 def _padded(archive: bytearray, data: bytes) -> bytes:
     """Pad data so that the archive's length becomes a multiple of four bytes."""
     return data + bytes(-(len(archive) + len(data)) % 4)
-
-
-def _program(stock: StockKernel, name: str) -> bytes:
-    return (stock.programs / name).read_bytes()
 
 
 def _in_order(base: Path) -> list[Path]:

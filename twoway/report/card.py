@@ -177,14 +177,10 @@ def make_card(
     failed: Mapping[str, str],
     without: Mapping[str, Mapping[str, str]],
 ) -> Card:
-    """Make a card of a suite's runs.
+    """Make a card of a suite's runs, with a column for each control.
 
-    Args:
-        suite: the suite.
-        columns: the controls, in order.
-        experiments: the rows with their runs.
-        failed: the reason why a point has no run, by the point's id.
-        without: the reasons why a control cannot run rows, by control and row.
+    `failed` has the reason why a point has no run, by its id; `without` has the reasons why a
+    control cannot run rows, by control and row.
     """
     runs: dict[str, list[Result]] = {}
     for experiment in experiments:
@@ -373,18 +369,14 @@ def compare_with_best(
 ) -> Literal["near", "between", "poor"]:
     """Compare a number with the best of its row, or with its target.
 
-    Args:
-        value: the number.
-        best: the best of the row, or the target.
-        better: which values are better.
-        worst: the value that is as bad as possible, unless less is better.
+    `worst` is the value that is as bad as possible, unless less is better.
     """
     share = goodness(value, best, better, worst)
     return "near" if share >= _NEAR else "poor" if share < _POOR else "between"
 
 
 def goodness(value: float, best: float, better: Better, worst: float = 0) -> float:
-    """Compute a number's share of the best, at most 1; arguments as for `standing`."""
+    """Compute a number's share of the best, at most 1, as compare_with_best() takes them."""
     if value == best:
         return 1
     if better == "less":

@@ -17,12 +17,9 @@ _MAIL_COLUMNS = 72
 
 
 def card_text(card: Card, form: str, rows: Sequence[str]) -> str:
-    """Write rows of a card.
+    """Write rows of a card in a form of FORMS.
 
-    Args:
-        card: the card.
-        form: a key of FORMS.
-        rows: words; a row that has one of them in its situation or metric is chosen; all if empty.
+    Rows are those that have one of the words in their situation or metric; all without words.
 
     Raises: UsageError if a word chooses no row.
     """
@@ -110,11 +107,7 @@ def _folded(text: Sequence[str], indent: str = "    ") -> str:
 def change_mail(before: Card, after: Card, title: str, last: Sequence[str]) -> str:
     """Write a mail on what a patch changes: the cells that differ beyond chance.
 
-    Args:
-        before: the card without it.
-        after: the card with it, of the same suite.
-        title: the patch's subject.
-        last: lines for the end, such as the command that repeats the runs.
+    `last` are lines for the end, such as the command that repeats the runs.
     """
     found = compare_cards(before, after)
     cells = [each for each in found.cells if each.beyond_chance]

@@ -1,6 +1,7 @@
 """Figures of experiments: a sweep's curves, or those of one run."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,17 +46,14 @@ def pictures(experiment: Experiment) -> list[Figure]:
     if experiment.axes or without_captures(first):
         return over_points(experiment)
     with in_a_sentence(first, AnalysisError):
-        return [_name_figure(figure, experiment.id) for figure in headline_figures(Analysis(first))]
+        figures = headline_figures(Analysis(first))
+    return [replace(figure, id=f"{experiment.id}-{figure.id}") for figure in figures]
 
 
 def over_points(experiment: Experiment) -> list[Figure]:
     """Draw the figures that need no captures: metrics over points, if there is an axis."""
     own = [_OWN[experiment.id](experiment)] if experiment.id in _OWN else []
     return own + curves(experiment) if experiment.axes else []
-
-
-def _name_figure(figure: Figure, name: str) -> Figure:
-    return Figure(**{**vars(figure), "id": f"{name}-{figure.id}"})
 
 
 class _Value(NamedTuple):
@@ -138,10 +136,8 @@ def measured_curves(
 ) -> list[Figure]:
     """Draw a figure for each family of metrics, such as goodput, over a sweep's longest axis.
 
-    Args:
-        experiment: the experiment with its runs.
-        names: the families, in the figures' order; families that no run has are left out.
-        link: returns the address that a click on a run's point opens; None in a file.
+    Families that no run has are left out. `link` returns the address that a click on a run's point
+    opens; None in a file.
     """
     families: dict[str, list[_Value]] = {name: [] for name in names}
     for result in experiment.results:

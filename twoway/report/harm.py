@@ -70,7 +70,11 @@ HARMS = (
 
 def with_harm(runs: Mapping[str, Measured]) -> dict[str, Measured]:
     """Add the harm to each connection that one run has alone, to metrics by the point's name."""
-    single = [each for each in runs.values() if _has_one_connection(each[0])]
+    single = [
+        (manifest, metrics)
+        for manifest, metrics in runs.values()
+        if len(manifest.connections) == 1 and not manifest.datagrams and not manifest.programs
+    ]
     if len(single) in (0, len(runs)):
         return dict(runs)
     return {
@@ -92,10 +96,6 @@ def _harms(
                 if alone.value is not None:
                     value = harm.compute(alone, metrics.metrics[name])
                     yield f"{harm.definition.name}.{connection.name}", value
-
-
-def _has_one_connection(manifest: Manifest) -> bool:
-    return len(manifest.connections) == 1 and not manifest.datagrams and not manifest.programs
 
 
 def _is_alone(manifest: Manifest, connection: Connection, there: Manifest) -> bool:

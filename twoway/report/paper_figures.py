@@ -140,7 +140,12 @@ def paper_figures(
     found = []
     for asked in source.figures:
         # In the order of the paper's file, then of the sweep.
-        mine = [r for run in asked.runs for r in results if _is_of(r, run) and _is_at(r, asked)]
+        mine = [
+            result
+            for run in asked.runs
+            for result in results
+            if run in (result.id, result.experiment_id) and _is_at(result, asked)
+        ]
         shown = Experiment(asked.runs[0], tuple(mine))
         drawn = _draw_figure(asked, shown, link, pictures) if mine else None
         about = [claim for claim in claims([shown] if mine else []) if _is_about(asked, claim)]
@@ -168,10 +173,6 @@ def named_figures(where: str) -> set[str]:
             numbers = [f"{chapter}{dot}{n}" for n in range(int(start), stop + 1)]
         found |= {f"{kind} {number}" for number in numbers}
     return found
-
-
-def _is_of(result: Result, run: str) -> bool:
-    return run in (result.id, result.experiment_id)
 
 
 def _is_at(result: Result, asked: Redrawn) -> bool:

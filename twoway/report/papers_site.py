@@ -91,7 +91,9 @@ def _papers(experiments: list[Experiment], site: Path, failed: Sequence[str]) ->
     for name, sections in by_paper.items():
         source = find_paper(name) if name else _BEYOND
         shown = [section.experiment for section in sections]
-        drawn = paper_figures(source, shown, lambda result: _points_of(result, site), failed)
+        drawn = paper_figures(
+            source, shown, lambda run: _path_to(pages.page_of(run.folder), site), failed
+        )
         papers.append(Paper(source, tuple(sections), drawn))
     return sorted(papers, key=lambda paper: (paper.source is _BEYOND, paper.title))
 
@@ -106,10 +108,9 @@ def _others(experiment: Experiment, drawn: Sequence[PaperFigure]) -> list[Figure
 
 def _report_of(result: Result, site: Path) -> str | None:
     """Build the link to a run's own report; None if it has none."""
-    report = result.folder / "report.html"
-    return relpath(report.resolve(), site.resolve()) if report.is_file() else None
+    page = pages.page_of(result.folder)
+    return None if page == result.folder else _path_to(page, site)
 
 
-def _points_of(result: Result, site: Path) -> str:
-    """Build the link to a run's report, or to its folder."""
-    return _report_of(result, site) or relpath(result.folder.resolve(), site.resolve())
+def _path_to(path: Path, site: Path) -> str:
+    return relpath(path.resolve(), site.resolve())

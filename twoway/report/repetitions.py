@@ -10,7 +10,6 @@ from typing import NamedTuple
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import Metrics
 from twoway.contract.statements import in_words
-from twoway.contract.verdicts import Row
 from twoway.manifest import SEED, Manifest
 from twoway.report.results import Result
 from twoway.report.statistics import Spread, spread
@@ -87,11 +86,8 @@ def statements(results: Iterable[Result]) -> Iterator[Over]:
             for rows in zip(*(each.verdicts.rows for each in runs), strict=False):
                 words = write_held([row.verdict for row in rows])
                 holds = all(row.verdict in _HOLDS for row in rows)
-                yield Over(point, _row_words(rows[0]), words, holds)
-
-
-def _row_words(row: Row) -> str:
-    return f"{row.metric} {in_words(row)}"
+                said = f"{rows[0].metric} {in_words(rows[0])}"
+                yield Over(point, said, words, holds)
 
 
 def write_held(verdicts: Sequence[Verdict]) -> str:

@@ -14,8 +14,8 @@ _DOT = 1.8
 
 def thumbnail(figure: Figure) -> Markup:
     """Draw a figure without axes; each point is within a pixel of its place."""
-    lines = [_thin(_finite(line)) for line in figure.lines]
-    lines = [line for line in lines if len(line.x)]
+    thin = (thin_line(_finite(line), _WIDTH, _HEIGHT, small=_WIDTH) for line in figure.lines)
+    lines = [line for line in thin if len(line.x)]
     across = _scale([line.x for line in lines], _EDGE, _WIDTH - _EDGE)
     up = _scale([each for line in lines for each in _heights(line)], _HEIGHT - _EDGE, _EDGE)
     shapes = "".join(
@@ -32,10 +32,6 @@ def _finite(line: Line) -> Line:
     kept = np.isfinite(line.x) & np.isfinite(line.y)
     top = None if line.top is None else line.top[kept]
     return Line(line.name, line.x[kept], line.y[kept], line.style, line.colour, top=top)
-
-
-def _thin(line: Line) -> Line:
-    return thin_line(line, _WIDTH, _HEIGHT, small=_WIDTH)
 
 
 def _heights(line: Line) -> list[FloatArray]:

@@ -121,4 +121,4 @@ def _show(row: dict[str, Any]) -> None:
         f"{row['timer_lateness_worst_ns']} ns at most"
     )
     verdict = Verdict.PASS if row["pass"] else Verdict.FAIL
-    say(mark_verdict(verdict, text), wrong=not row["pass"])
+    say(mark_verdict(verdict, text), markup=True, wrong=not row["pass"])

@@ -206,7 +206,7 @@ def kept_run(
             manifest = read_manifest(folder)
         except ValueError as error:
             if (folder / MANIFEST).exists():  # broken or of another version; not partial
-                say(f"not kept: {error}", markup=False, wrong=True)
+                say(f"not kept: {error}", wrong=True)
             continue
         if manifest.identity != wanted:
             continue
@@ -218,7 +218,7 @@ def kept_run(
         if damaged := left_out + manifest.list_damaged(folder):
             names = ", ".join(damaged)
             what = f"not kept: {folder}: missing or changed since the run: {names}"
-            say(what, markup=False, wrong=True)
+            say(what, wrong=True)
             continue
         if not manifest.describes(now):
             now.write(folder / EXPERIMENT)

@@ -298,7 +298,8 @@ def _with_timeouts(analysis: Analysis, found: list[Event]) -> list[Event]:
     for name, view in analysis.connections.items():
         for time_s, sequence in _timeouts(analysis, view):
             mine = [each for each in singles if each.flow == name and each.time_s < time_s]
-            of = [e.time_s for e in mine if _sequence(e) == sequence]
+            sequences = ((e.time_s, e.interventions[0]["keep"]["sequence"]) for e in mine)
+            of = [lost_s for lost_s, its in sequences if its == sequence]
             members = sorted((e for e in mine if of and e.time_s >= of[-1]), key=lambda e: e.time_s)
             if not members:
                 continue
@@ -317,10 +318,6 @@ def _with_timeouts(analysis: Analysis, found: list[Event]) -> list[Event]:
                 event = _several(members, len(found), without)
                 found.append(replace(event, timeout_s=time_s))
     return found
-
-
-def _sequence(event: Event) -> int:
-    return int(event.interventions[0]["keep"]["sequence"])
 
 
 def _timeouts(analysis: Analysis, view: ConnectionView) -> Iterator[tuple[float, int]]:

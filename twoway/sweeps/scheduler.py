@@ -175,7 +175,7 @@ def _run_there(client: Any, unfit: set[str], point: Point, backend: Backend, res
     while sent.unfit:
         if sent.unfit not in unfit:
             unfit.add(sent.unfit)
-            say(sent.error, markup=False, wrong=True)
+            say(sent.error, wrong=True)
         fit = _workers(client) - unfit
         if not fit:
             break
@@ -239,7 +239,10 @@ def run_here(point: Point, backend_name: str, wanted: Mapping[str, str]) -> Sent
         try:
             backend = find_backend(backend_name)
             if differing := _differing(wanted, wanted_there(point, backend)):
-                return Sent(error=_another(differing), unfit=_worker().address)
+                what = (
+                    f"worker {_worker().name} would run something else: {differing}; deploy again"
+                )
+                return Sent(error=what, unfit=_worker().address)
             with in_a_sentence(point.id, AnalysisError):
                 measure_run(run_experiment(point, backend, results))
         except DiskFullError as error:
@@ -259,10 +262,6 @@ def _differing(wanted: Mapping[str, str], own: Mapping[str, str]) -> str:
         for name in sorted({*wanted, *own})
         if own.get(name) != wanted.get(name)
     )
-
-
-def _another(differing: str) -> str:
-    return f"worker {_worker().name} would run something else: {differing}; deploy again"
 
 
 def _worker() -> Any:
