@@ -20,6 +20,7 @@ from twoway.description.reading import load_experiment
 from twoway.description.statements import said_at
 from twoway.paths import PAPERS, ROOT
 from twoway.report.claims import Sharpness
+from twoway.report.paper_text import markdown_table
 from twoway.report.papers import find_paper
 from twoway.report.statistics import spread
 from twoway.runs.points import load_point
@@ -95,7 +96,7 @@ def page() -> str:
         *_spread(),
         *_missed(),
     ]
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts)
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -108,32 +109,22 @@ def _claims() -> list[str]:
     rows = _rows("claims.csv")
     assert {row["verdict"] for row in rows} <= set(_VERDICTS)
     forms = (f"{form} that agree" for form in FORMS)
-    columns = ("paper", *_VERDICTS, *forms)
-    table = ["## Claims by verdict", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    table = [["paper", *_VERDICTS, *forms]]
     for paper in (*sorted({row["paper"] for row in rows}), "all"):
         found = [row for row in rows if paper in (row["paper"], "all")]
         cells = [str(sum(row["verdict"] == verdict for row in found)) for verdict in _VERDICTS]
         for form in FORMS:
             verdicts = [row["verdict"] for row in found if row["form"] == form]
             cells.append(f"{verdicts.count(_VERDICTS[0])} of {len(verdicts)}" if verdicts else "")
-        table.append(f"| {paper} | {' | '.join(cells)} |")
-    return [*table, ""]
+        table.append([paper, *cells])
+    return ["## Claims by verdict", "", markdown_table(table)]
 
 
 def _coverage() -> list[str]:
     """Count the sentences of each paper, those with a claim, and those whose claim agrees."""
     verdicts = {(row["paper"], row["claim"]): row["verdict"] for row in _rows("claims.csv")}
     columns = ("sentences", "claimed", "fair", "agreeing", "with a reason", "not run yet")
-    table = [
-        "## Sentences of the papers",
-        "",
-        "`papers/*.yml` lists the sentences that state a result, each with its claim, the reason",
-        "why no experiment tests it, or the run that would. A claim is fair if its verdict is",
-        "neither `not comparable` nor `cannot be told`.",
-        "",
-        f"| paper | {' | '.join(columns)} |",
-        "|---" * (len(columns) + 1) + "|",
-    ]
+    table = [["paper", *columns]]
     total: Counter[str] = Counter()
     for name in sorted(path.stem for path in PAPERS.iterdir()):
         paper = find_paper(name)
@@ -145,8 +136,17 @@ def _coverage() -> list[str]:
             found["agreeing"] += len(sentences) * (verdict == _VERDICTS[0])
         found["sentences"] = found["claimed"] + len(paper.untested)
         total += found
-        table.append(f"| {name} | {' | '.join(str(found[column]) for column in columns)} |")
-    return [*table, f"| all | {' | '.join(str(total[column]) for column in columns)} |", ""]
+        table.append([name, *(str(found[column]) for column in columns)])
+    table.append(["all", *(str(total[column]) for column in columns)])
+    return [
+        "## Sentences of the papers",
+        "",
+        "`papers/*.yml` lists the sentences that state a result, each with its claim, the reason",
+        "why no experiment tests it, or the run that would. A claim is fair if its verdict is",
+        "neither `not comparable` nor `cannot be told`.",
+        "",
+        markdown_table(table),
+    ]
 
 
 def _sharpness() -> list[str]:
@@ -155,16 +155,7 @@ def _sharpness() -> list[str]:
         *("paper", "predictions kept", "exact", "bounds", "with a tolerance"),
         *("median share used", "using less than 5 %", "the paper's formula fails", "fidelity kept"),
     )
-    table = [
-        "## How much the predictions say",
-        "",
-        "A prediction that uses little of its tolerance says little by being kept.",
-        "The paper's formula fails if it is not within the same tolerance. A prediction about the",
-        "testbed itself counts as fidelity.",
-        "",
-        f"| {' | '.join(columns)} |",
-        "|---" * len(columns) + "|",
-    ]
+    table = [[*columns]]
     rows: dict[str, list[Judged]] = {}
     for each in (*judge_kept_numbers(), *testbed_checks()):
         rows.setdefault(paper_of(each.said.point), []).append(each)
@@ -181,8 +172,16 @@ def _sharpness() -> list[str]:
             f"{sharp.printed_fails} of {len(sharp.printed)}",
             _count_kept([each for each in found if each.of_testbed]),
         ]
-        table.append(f"| {paper} | {' | '.join(map(str, cells))} |")
-    return [*table, ""]
+        table.append([paper, *map(str, cells)])
+    return [
+        "## How much the predictions say",
+        "",
+        "A prediction that uses little of its tolerance says little by being kept.",
+        "The paper's formula fails if it is not within the same tolerance. A prediction about the",
+        "testbed itself counts as fidelity.",
+        "",
+        markdown_table(table),
+    ]
 
 
 def _as_row(each: Judged) -> PredictionRow:
@@ -209,10 +208,7 @@ def _noticed() -> list[str]:
         "How many of the kept predictions a small change of the setup refutes, for theories that",
         "are quick to compute again (`docs/results_noticed.py`):",
         "",
-        f"| {' | '.join(rows[0])} |",
-        "|---" * len(rows[0]) + "|",
-        *(f"| {' | '.join(row.values())} |" for row in rows),
-        "",
+        markdown_table([[*rows[0]], *([*row.values()] for row in rows)]),
     ]
 
 
@@ -221,16 +217,7 @@ def _witness() -> list[str]:
     summary = json.loads((RESULTS / "witness/summary.json").read_text("utf-8"))
     (kernel,) = summary["provenance"]["kernel"]
     tables = [_rows(f"witness/{name}.csv") for name in ("predictions", "claims")]
-    columns = ("point", "predictions kept", "cannot be told", "claims", "cannot be told")
-    lines = [
-        "## On a second kernel",
-        "",
-        f"`make witness` runs a point of each paper on Debian's own kernel {kernel}, in QEMU that",
-        "counts instructions, where the kernel's work takes time. Its clock tells less.",
-        "",
-        f"| {' | '.join(columns)} |",
-        "|---" * len(columns) + "|",
-    ]
+    table = [["point", "predictions kept", "cannot be told", "claims", "cannot be told"]]
     for point in dict.fromkeys(row["point"] for row in tables[0]):
         predicted, claimed = (
             Counter(row["verdict"] for row in rows if row["point"] == point) for rows in tables
@@ -240,26 +227,23 @@ def _witness() -> list[str]:
             f"{count} {verdict}" for verdict, count in claimed.items() if verdict != _VERDICTS[-1]
         )
         kept = f"{predicted['pass']} of {predicted.total() - untold}"
-        cells = (f"`{point}`", kept, untold, told or "none", claimed[_VERDICTS[-1]])
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return [*lines, ""]
+        untold_claims = str(claimed[_VERDICTS[-1]])
+        table.append([f"`{point}`", kept, str(untold), told or "none", untold_claims])
+    return [
+        "## On a second kernel",
+        "",
+        f"`make witness` runs a point of each paper on Debian's own kernel {kernel}, in QEMU that",
+        "counts instructions, where the kernel's work takes time. Its clock tells less.",
+        "",
+        markdown_table(table),
+    ]
 
 
 def _spread() -> list[str]:
     """Make the table of each result's spread over seeds or starts, from findings over these."""
     numbers = kept_numbers()
-    lines = [
-        "## Where there is chance",
-        "",
-        "Draws of the kernel's random numbers, or starts where microseconds decide. The interval",
-        "holds the median of all possible draws, with a confidence of 95 % or more, whatever their",
-        "distribution, if draws are independent. Starts half a millisecond apart are not: a packet",
-        "takes 1.66 ms. Equal neighbours likely leave packets in one order; no run shows it.",
-        "`alike` counts the draws that equal the one before; of starts, they make the interval too",
-        "narrow.",
-        "",
-        "| point | metric | draws | alike | median | its interval | least | most |",
-        "|---" * 8 + "|",
+    table = [
+        ["point", "metric", "draws", "alike", "median", "its interval", "least", "most"],
     ]
     for name in all_ids():
         experiment = load_experiment(find_source(name))
@@ -279,9 +263,20 @@ def _spread() -> list[str]:
                 for name in ("median_low", "median_high", "least", "median", "most")
             )
             alike = sum(one == other for one, other in pairwise(drawn))
-            cells = (f"`{rest}`", f"`{metric}`", len(drawn), alike, middle, f"{low} to {high}")
-            lines.append(f"| {' | '.join(map(str, (*cells, least, most)))} |")
-    return [*lines, ""]
+            what = [f"`{rest}`", f"`{metric}`", str(len(drawn)), str(alike)]
+            table.append([*what, middle, f"{low} to {high}", least, most])
+    return [
+        "## Where there is chance",
+        "",
+        "Draws of the kernel's random numbers, or starts where microseconds decide. The interval",
+        "holds the median of all possible draws, with a confidence of 95 % or more, whatever their",
+        "distribution, if draws are independent. Starts half a millisecond apart are not: a packet",
+        "takes 1.66 ms. Equal neighbours likely leave packets in one order; no run shows it.",
+        "`alike` counts the draws that equal the one before; of starts, they make the interval too",
+        "narrow.",
+        "",
+        markdown_table(table, 2),
+    ]
 
 
 @cache
@@ -316,20 +311,17 @@ def _digits(number: float | None) -> str:
 def _missed() -> list[str]:
     missed = [each for each in judge_kept_numbers() if each.verdict is not Verdict.PASS]
     kept = len(judge_kept_numbers()) - len(missed)
-    lines = ["## Predictions", "", f"{kept} predicted values came out, {len(missed)} did not:", ""]
-    lines += [
-        "| point | metric | predicted | measured | what is known of the reason |",
-        "|---" * 5 + "|",
-    ]
+    table = [["point", "metric", "predicted", "measured", "what is known of the reason"]]
     for point, group in groupby(missed, lambda each: each.said.point):
         known = {each.metric: each.contradicted for each in load_point(point).predictions}
         for said, measured, _ in group:
             record = known[said.metric]
             why = record.why if record else "not on record"
             value, tolerance = map(_digits, (said.numbers.value, said.numbers.tolerance))
-            values = f"{value} ± {tolerance} | {_digits(measured)}"
-            lines.append(f"| `{point}` | `{said.metric}` | {values} | {why} |")
-    return lines
+            values = [f"{value} ± {tolerance}", _digits(measured)]
+            table.append([f"`{point}`", f"`{said.metric}`", *values, why])
+    counts = f"{kept} predicted values came out, {len(missed)} did not:"
+    return ["## Predictions", "", counts, "", markdown_table(table, 5)]
 
 
 if __name__ == "__main__":

@@ -56,19 +56,9 @@ _FLAGS = {0x02: "SYN", 0x01: "FIN", 0x04: "RST", _ACK: "ACK"}
 _STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 _NUMBERS = (
     *("time_ns", "kind", "cause", "interface", "reason", "source", "dest", "seq", "ack", "payload"),
-    *(
-        "flags",
-        "segments",
-        "queue",
-        "next",
-        "unsent",
-        "cwnd",
-        "ssthresh",
-        "packets_out",
-        "sacked",
-        "lost",
-    ),
-    *("retransmitted", "srtt_us", "rto_us", "window", "ca_state", "pacing_bytes", "left_out"),
+    *("flags", "segments", "queue", "next", "unsent", "cwnd", "ssthresh", "packets_out", "sacked"),
+    *("lost", "retransmitted", "srtt_us", "rto_us", "window", "ca_state", "pacing_bytes"),
+    "left_out",
 )
 # Events of a data's sender: it sends data, and receives ACKs.
 _OF_SENDERS = {("send", True), ("ack", False)}
