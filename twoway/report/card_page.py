@@ -70,8 +70,8 @@ def _buttons(card: Card) -> dict[str, int]:
 class HarmTable(NamedTuple):
     """Harm in goodput at one place: goodput beside another control compared with goodput alone.
 
-    It is that of report/harm.py: 0 if nothing changes, 1 if all is lost. The diagonal is what a
-    control does to itself, with which RFC 9743 and Ware and others compare.
+    It is that of report/harm.py: 0 if nothing changes, 1 if all is lost. The diagonal is
+    the harm of a control to itself, with which RFC 9743 and Ware and others compare.
 
     Attributes:
         at: the point, without control.

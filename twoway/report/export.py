@@ -19,7 +19,7 @@ from twoway.report.series import ConnectionSeries, RunSeries, list_quantities, r
 
 _FLENT_TEST, _FLENT_VERSION = "rrul_be_nflows", 4
 _FLENT_SUFFIX = ".flent.gz"
-_WAYS = ("download", "upload")
+_DIRECTIONS = ("download", "upload")
 
 
 class Format(NamedTuple):
@@ -101,13 +101,13 @@ def _flent(run: RunSeries) -> bytes:
     of access lines; any other is an upload. Goodput is at the end of its interval. There is no
     ping. Times are those of the run's clock, so that equal runs have equal files.
     """
-    ways = {
-        direction: [each for each in run.connections if _way(run, each) == direction]
-        for direction in _WAYS
+    directions = {
+        direction: [each for each in run.connections if _direction_of(run, each) == direction]
+        for direction in _DIRECTIONS
     }
     results: dict[str, list[float]] = {}
     raw, about = {}, {}
-    for direction, connections in ways.items():
+    for direction, connections in directions.items():
         for number, series in enumerate(connections, 1):
             name = f"TCP {direction} BE::{number}"
             results[name] = series.goodput_mbit.tolist()
@@ -120,7 +120,7 @@ def _flent(run: RunSeries) -> bytes:
     results["TCP totals"] = _sum([each.goodput_mbit for each in run.connections]).tolist()
     document = {
         "version": _FLENT_VERSION,
-        "metadata": {**_metadata(run, ways), "SERIES_META": about},
+        "metadata": {**_metadata(run, directions), "SERIES_META": about},
         "x_values": ((run.edges_ns[1:] - run.edges_ns[0]) / 1e9).tolist(),
         "results": results,
         "raw_values": raw,
@@ -128,9 +128,9 @@ def _flent(run: RunSeries) -> bytes:
     return gzip.compress(json.dumps(document, indent=1, allow_nan=False).encode(), mtime=0)
 
 
-def _way(run: RunSeries, series: ConnectionSeries) -> str:
+def _direction_of(run: RunSeries, series: ConnectionSeries) -> str:
     hosts, connection = run.manifest.nodes.hosts, series.connection
-    return _WAYS[hosts.index(connection.from_) > hosts.index(connection.to)]
+    return _DIRECTIONS[hosts.index(connection.from_) > hosts.index(connection.to)]
 
 
 def _sum(goodputs: list[FloatArray]) -> FloatArray:
@@ -149,7 +149,7 @@ def _raw(run: RunSeries, series: ConnectionSeries) -> list[dict[str, float]]:
     ]
 
 
-def _metadata(run: RunSeries, ways: dict[str, list[ConnectionSeries]]) -> dict[str, Any]:
+def _metadata(run: RunSeries, directions: dict[str, list[ConnectionSeries]]) -> dict[str, Any]:
     manifest, first = run.manifest, run.connections[0].connection
     start = datetime.fromtimestamp(manifest.clock.start_ns / 1e9, UTC)
     time = start.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -171,7 +171,7 @@ def _metadata(run: RunSeries, ways: dict[str, list[ConnectionSeries]]) -> dict[s
         "KERNEL_NAME": "Linux",
         "KERNEL_RELEASE": manifest.kernel.release,
         "TEST_PARAMETERS": {
-            f"{direction}_streams": len(found) for direction, found in ways.items()
+            f"{direction}_streams": len(found) for direction, found in directions.items()
         },
     }
 

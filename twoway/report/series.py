@@ -24,7 +24,6 @@ class ConnectionSeries:
 
     Attributes:
         connection: the connection.
-        segment_bytes: payload of its largest segment, 0 if it sent none.
         goodput_mbit: shape (k,), new payload at the receiver in each interval, Mbit/s.
         sampled_ns: shape (n,), times of the samples of the sender's TCP_INFO, ns on the plan's
             clock.
@@ -34,7 +33,6 @@ class ConnectionSeries:
     """
 
     connection: Connection
-    segment_bytes: int
     goodput_mbit: FloatArray
     sampled_ns: IntArray
     cwnd: IntArray
@@ -146,7 +144,6 @@ def _series(analysis: Analysis, view: ConnectionView, edges_ns: IntArray) -> Con
     sampled_ns, samples = analysis.samples_of(view.connection)
     return ConnectionSeries(
         connection=view.connection,
-        segment_bytes=int(view.sent.payload_bytes.max(initial=0)),
         goodput_mbit=goodput_mbit(view, edges_ns),
         sampled_ns=sampled_ns,
         cwnd=samples["cwnd"],

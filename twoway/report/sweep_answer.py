@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 def answer_of(experiment: Experiment, asked: Sequence[str]) -> Answer:
     """Answer what a sweep, with its derived metrics, is asked for.
 
-    That are metrics, such as share or goodput.left, and families, such as goodput.
+    These are metrics, such as share or goodput.left, and families, such as goodput.
     """
     metrics = [m for wanted in asked for m in _found(experiment, wanted)]
     units = {name: metric.unit for name, metric in metrics}

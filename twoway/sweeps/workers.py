@@ -97,7 +97,7 @@ def workers(count: int, task: Callable[[Any], Any] = run_point) -> Iterator[Crew
 def run_each(
     works: Sequence[Work], task: Callable[[Work], Any], count: int, what: str
 ) -> Iterator[Any]:
-    """Have worker processes carry out a task, and show progress.
+    """Carry out a task in worker processes, and show progress.
 
     Yields: the results, in the order of `works`.
     Raises: RunError if a process was killed.
