@@ -19,34 +19,33 @@ from twoway.measure.document import compute
 from twoway.measure.lanes import Lanes, PacketFile, numbers_of
 from twoway.measure.run_folder import Run
 
-
-def test_no_manifest(tmp_path: Path) -> None:
-    """A folder without manifest.json is not a finished run."""
-    with pytest.raises(AnalysisError, match=r"no manifest\.json: not a finished run$"):
-        Run(tmp_path)
+MANY = "a,b\n" + "1,2\n" * 20000
 
 
-@pytest.mark.parametrize("name", ["pcap/r1-eth1.pcap", "qdisc/r2-after.json"])
-def test_missing_file(tmp_path: Path, name: str) -> None:
-    """A file that the manifest lists and the folder lacks is an error that names it."""
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Make a run, whose folder is `tmp_path`."""
+    return Run(write_run(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["pcap/r1-eth1.pcap"], ["qdisc/r2-after.json"], ["pcap/h1-eth0.pcap", "pcap/h2-eth0.pcap"]],
+)
+def test_missing_files(tmp_path: Path, names: list[str]) -> None:
+    """Files that the manifest lists and the folder lacks are one error that names all."""
     folder = write_run(tmp_path)
-    (folder / name).unlink()
-    with pytest.raises(AnalysisError, match=f"missing or changed since the run: {name}$"):
-        Run(folder)
-
-
-def test_all_missing_files_at_once(tmp_path: Path) -> None:
-    """Several missing files are one error."""
-    folder = write_run(tmp_path)
-    for name in ("h1-eth0", "h2-eth0"):
-        (folder / f"pcap/{name}.pcap").unlink()
-    with pytest.raises(AnalysisError, match=r"pcap/h1-eth0\.pcap, pcap/h2-eth0\.pcap$"):
+    for name in names:
+        (folder / name).unlink()
+    complaint = f"missing or changed since the run: {', '.join(names)}$"
+    with pytest.raises(AnalysisError, match=complaint):
         Run(folder)
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
+        ("", r"no manifest\.json: not a finished run$"),
         ("{", r"manifest\.json: not JSON: "),
         ("[]", r"manifest\.json: not a JSON object$"),
         ('{"schema": 2}', r"manifest\.json: not of schema 4 but 2: another version of twoway"),
@@ -54,8 +53,9 @@ def test_all_missing_files_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> None:
-    """A manifest that is truncated, or of another schema, is refused with the reason."""
-    (tmp_path / "manifest.json").write_text(content)
+    """A manifest that is absent, truncated, or of another schema is refused with the reason."""
+    if content:
+        (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(AnalysisError, match=complaint):
         Run(tmp_path)
 
@@ -108,9 +108,8 @@ def test_times_that_do_not_follow(tmp_path: Path, times: tuple[int, int, int]) -
         Analysis(folder)
 
 
-def test_table_preamble_is_skipped(tmp_path: Path) -> None:
+def test_table_preamble_is_skipped(run: Run, tmp_path: Path) -> None:
     """A table's preamble is skipped; a table without rows still has its columns."""
-    run = Run(write_run(tmp_path))
     (tmp_path / "full.csv").write_text("# clock: x\na,b\n1,2\n3,4\n")
     (tmp_path / "bare.csv").write_text("# clock: x\na,b\n")
     assert _columns(run, "full.csv", "a", "b") == {"a": [1, 3], "b": [2, 4]}
@@ -124,9 +123,8 @@ def _columns(
     return {title: column.tolist() for title, column in found.items()}
 
 
-def test_words_of_a_table(tmp_path: Path) -> None:
+def test_words_of_a_table(run: Run, tmp_path: Path) -> None:
     """Words are read as their places among the known words, unknown ones as -1."""
-    run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text("a,b,c\n1,r1,0\n2,r3,0\n3,r2,0\n")
     found = _columns(run, "x.csv", "a", "b", words={"b": ["r1", "r2"]})
     assert found == {"a": [1, 2, 3], "b": [0, -1, 1]}
@@ -136,24 +134,30 @@ def test_words_of_a_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "columns", "complaint"),
     [
-        ("# clock: x\na,b\n1,2\n", r"x\.csv: no column c, d: written by another version"),
-        ("", r"x\.csv: no column a, c, d: "),
-        ("a,c,d\n1,2,3\n4,5\n", r"x\.csv: row 2 has 2 of 3 columns$"),
+        ("# clock: x\na,b\n1,2\n", "acd", "no column c, d: written by another version"),
+        ("", "acd", "no column a, c, d: "),
+        ("a,c,d\n1,2,3\n4,5\n", "acd", "row 2 has 2 of 3 columns$"),
+        *((f"a,b\n1,2\n3,{value}\n", "b", "row 2: ") for value in ("", "1.5", "cwnd", 2**63)),
+        (f"{MANY}3\n", "a", "has 1 of 2 columns"),
+        (f"{MANY}3,4,5\n", "a", "has 3 of 2 columns"),
+        (f"{MANY}3,\n", "a", "20001: invalid"),
+        (f"{MANY}3,4_5\n", "a", "from row 16385"),
     ],
+    ids=lambda each: each[:16],
 )
-def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
-    """A table that lacks a column in its head or in a row is an error that names it."""
-    run = Run(write_run(tmp_path))
+def test_unusable_table(
+    run: Run, tmp_path: Path, content: str, columns: str, complaint: str
+) -> None:
+    """Without a column, or a whole number of 64 bits in one, the error names file and row."""
     (tmp_path / "x.csv").write_text(content)
-    with pytest.raises(AnalysisError, match=complaint):
-        run.numbers("x.csv", "a", "c", "d")
+    with pytest.raises(AnalysisError, match=rf"x\.csv: .*{complaint}"):
+        run.numbers("x.csv", *columns)
 
 
-def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
+def test_data_and_acks_told_apart_at_an_interface(run: Run) -> None:
     """At one interface a connection's data and its ACKs are separate."""
-    run = Run(write_run(tmp_path))
     first, second = run.connections
     data = run.packets_between("h1-eth0", first, forward=True)
     assert data.payload_bytes.tolist() == [450] * 14
@@ -162,9 +166,8 @@ def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
     assert len(run.packets_between("h1-eth0", second, forward=False)) == 8
 
 
-def test_columns_read_as_whole_numbers(tmp_path: Path) -> None:
+def test_columns_read_as_whole_numbers(run: Run, tmp_path: Path) -> None:
     """A table's columns are read as whole numbers, exactly."""
-    run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(f"# clock: x\na,b,c\n{2**62 + 1},x,-1\n2,y,3\n")
     found = run.numbers("x.csv", "c", "a")
     assert {name: column.tolist() for name, column in found.items()} == {
@@ -173,35 +176,8 @@ def test_columns_read_as_whole_numbers(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("value", ["", "1.5", "cwnd", str(2**63)])
-def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
-    """A value that is no whole number of 64 bits is an error that names file and row."""
-    run = Run(write_run(tmp_path))
-    (tmp_path / "x.csv").write_text(f"a,b\n1,2\n3,{value}\n")
-    with pytest.raises(AnalysisError, match=r"x\.csv: row 2: "):
-        run.numbers("x.csv", "b")
-
-
-@pytest.mark.parametrize(
-    ("last", "complaint"),
-    [
-        ("3", "has 1 of 2 columns"),
-        ("3,4,5", "has 3 of 2 columns"),
-        ("3,", "20001: invalid"),
-        ("3,4_5", "from row 16385"),
-    ],
-)
-def test_a_table_cut_off_after_many_rows(tmp_path: Path, last: str, complaint: str) -> None:
-    """A last row of another length than the header's is an error that names the row."""
-    run = Run(write_run(tmp_path))
-    (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 20000 + last + "\n")
-    with pytest.raises(AnalysisError, match=complaint):
-        run.numbers("x.csv", "a")
-
-
-def test_selections_of_one_connection_are_kept(tmp_path: Path) -> None:
+def test_selections_of_one_connection_are_kept(run: Run) -> None:
     """Selected packets are kept until another connection's packets are selected."""
-    run = Run(write_run(tmp_path))
     first, second = run.connections
     data, acks = (
         run.packets_between("h1-eth0", first, forward=forward) for forward in (True, False)
@@ -227,9 +203,8 @@ def test_captures_at_routers_are_freed(tmp_path: Path) -> None:
     assert analysis.run.largest_frame_bytes == max(each.frame_bytes.max() for each in seen)
 
 
-def test_a_whole_capture_has_every_column(tmp_path: Path) -> None:
+def test_a_whole_capture_has_every_column(run: Run) -> None:
     """Columns that no metric uses are 0, except in a capture that is read once more."""
-    run = Run(write_run(tmp_path))
     whole, seen = run.whole_capture("r1-eth0"), run.capture("r1-eth0")
     assert (whole.flags > 0).all()
     assert not seen.flags.any()
