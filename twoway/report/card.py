@@ -365,7 +365,7 @@ def worst_of(metric: str, flows: int) -> float:
 
 
 def compare_with_best(
-    value: float, best: float, better: Better, worst: float = 0
+    value: float, best: float, better: Better, worst: float
 ) -> Literal["near", "between", "poor"]:
     """Compare a number with the best of its row, or with its target.
 
@@ -375,8 +375,8 @@ def compare_with_best(
     return "near" if share >= _NEAR else "poor" if share < _POOR else "between"
 
 
-def goodness(value: float, best: float, better: Better, worst: float = 0) -> float:
-    """Compute a number's share of the best, at most 1, as compare_with_best() takes them."""
+def goodness(value: float, best: float, better: Better, worst: float) -> float:
+    """Compute a number's share of the best, at most 1; arguments as for `compare_with_best`."""
     if value == best:
         return 1
     if better == "less":
