@@ -44,7 +44,7 @@ _LONGEST_BYTES, _SHORTEST_BYTES = 9216, 536
 
 
 class Placed(IntFlag):
-    """The evidence for the tap's place (lan_tap_place.py)."""
+    """The evidence for the tap's place (vantage.py)."""
 
     TIMES = 1
     """Times to both ends and back."""

@@ -1,13 +1,29 @@
-"""Locate the tap on the path, by the round trips to both ends."""
+"""Locate the tap on the path, by the round trips to both ends.
+
+On a LAN times tell little, and the tap's place follows from what a path does to packets. Each kind
+of evidence is a column of votes by direction: -1 places the tap at the data's sender, or beside it,
+1 at the receiver, 0 nowhere.
+
+    checksums   one end leaves those of packets without payload to its network card, behind the tap;
+                packets with payload do not count, because receivers that merge them clear theirs
+    padding     one end's short ACKs are padded to 60 bytes, as on a wire, the other's are not
+    TTL         one end's TTLs are those with which hosts send, the other's are lower
+    times       the handshake took twice as long to the other host; without a handshake, data
+
+The first two are proofs: times and TTLs count only without them, because hosts take as long as the
+path does, and containers are behind a router of their own host. Evidence of equal rank that
+contradicts itself leaves the place unknown. Without evidence the tap counts as at the sender: no
+queue worth the name is between them. TTLs below a host's contradict that, too. Segments longer than
+the MSS tell nothing: a sender's card cuts them, a receiver's merges them.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
+from capture_analysis.columns import FLAG_ACK, FLAG_SYN, BoolArray, IntArray, Mark
 from capture_analysis.facts.directions import Block
 from capture_analysis.facts.facts import LAN_NS, FloatArray, Placed, swap_directions
-from capture_analysis.facts.lan_tap_place import RECEIVER, SENDER, place
 from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max
@@ -15,6 +31,11 @@ NEVER = np.iinfo(np.int64).max
 ECHO_PACKETS = 1 << 15
 # If the places by handshake and by data are further apart than this, the place is unknown.
 LEAST_AGREEMENT = 0.5
+# Votes for an end of the path.
+SENDER, RECEIVER = -1, 1
+# Frames of an ACK without options, on Ethernet: as its host makes it, and as a wire carries it.
+_HEADERS, _OWN_BYTES, _PADDED_BYTES = 40, 54, 60
+_MOST = 0.5  # of a half's packets
 
 
 @dataclass(frozen=True)
@@ -55,8 +76,7 @@ def locate_tap(block: Block) -> Tap:
     The round trip from the tap to the data's receiver is that from data to its ACKs. The one to the
     data's sender is that from the opposite data to its ACKs, or from an ACK's time stamp to its
     echo in data. The handshake's three packets give both at once. If it and the data agree by less
-    than LEAST_AGREEMENT, times do not tell the place. Then, and on a LAN, other evidence counts
-    (lan_tap_place.py).
+    than LEAST_AGREEMENT, times do not tell the place. Then, and on a LAN, other evidence counts.
 
     Args:
         block: the first packets; its facts have the sizes.
@@ -84,7 +104,7 @@ def locate_tap(block: Block) -> Tap:
     evidence = np.where(np.isnan(at), 0, Placed.TIMES)
     unsure = lan | (np.isnan(at) & ~np.isnan(share))
     if unsure.any():
-        placed, found = place(block, np.where(lan, _on_a_lan(share, by_handshake), 0), lan)
+        placed, found = _place(block, np.where(lan, _on_a_lan(share, by_handshake), 0), lan)
         at, evidence = np.where(unsure, placed, at), np.where(unsure, found, evidence)
     seen = (handshake != NEVER) & (swap_directions(handshake) != NEVER)
     whole_ns = handshake.astype(np.float64) + swap_directions(handshake)
@@ -96,7 +116,7 @@ def locate_tap(block: Block) -> Tap:
 
 
 def _on_a_lan(by_data: FloatArray, by_handshake: FloatArray) -> IntArray:
-    """Return the votes of times (lan_tap_place.py), on a LAN, where hosts take as long as the path.
+    """Return the votes of times on a LAN, where hosts take as long as the path.
 
     The handshake tells if one host takes half as long as the other; ACKs of data, which a receiver
     may send sooner than any other packet, tell only without it.
@@ -190,10 +210,10 @@ def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
     """Find the time of the first packet without SYN from one half of each connection."""
     packets = block.packets
     rows = np.flatnonzero((packets.flags & FLAG_SYN) == 0)[::-1]
-    lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
-    size = max(int(lane.max(initial=-1)), int(flow.max(initial=-1)) * 2 + 1) + 1
+    sent_by = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
+    size = max(int(sent_by.max(initial=-1)), int(flow.max(initial=-1)) * 2 + 1) + 1
     first = np.full(size, NEVER)
-    first[lane] = packets.time_ns[rows]  # rows are in reverse: the earliest packet is written last
+    first[sent_by] = packets.time_ns[rows]  # in reverse: the earliest is written last
     found: IntArray = first[2 * flow + half]
     return found
 
@@ -204,3 +224,63 @@ def _shortest_loops(direction: IntArray, time_ns: IntArray, directions: int) -> 
     samples = np.bincount(direction, minlength=directions)
     total_ns = np.bincount(direction, time_ns, directions).astype(np.float64)
     return Loops(shortest, samples, total_ns)
+
+
+def _place(block: Block, times: IntArray, guess: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Place the tap by the evidence of a block, whose facts have the sizes.
+
+    Args:
+        block: the first packets.
+        times: the votes of times, by direction.
+        guess: directions whose tap counts as at the sender if nothing tells.
+
+    Returns: the place, by direction, 0, 1 or NaN, and bits of Placed.
+    """
+    sent_by = (block.packets.flow.astype(np.int64) << 1) | block.packets.half
+    marks, directions = block.packets.marks, len(block.facts)
+    empty = block.packets.payload_bytes == 0
+    unfilled = _mostly(sent_by[empty], marks[empty] & Mark.UNFILLED, directions)
+    first_ttl = _mostly(sent_by, marks & Mark.FIRST_TTL, directions)
+    # The ACKs of a direction are frames of its receiver.
+    plain = block.facts.header_bytes == _HEADERS
+    acks = np.where(plain, block.facts.ack_frame_bytes, 0)
+    padding = _either(acks == _OWN_BYTES) & _either(acks == _PADDED_BYTES)
+    padding = np.where(padding, np.where(swap_directions(acks) == _OWN_BYTES, SENDER, RECEIVER), 0)
+    ranks = (
+        {Placed.CHECKSUMS: _vote(unfilled), Placed.PADDING: padding},
+        {Placed.TTL: _vote(first_ttl), Placed.TIMES: times},
+    )
+    at = np.full(directions, np.nan)
+    evidence = np.zeros(directions, dtype=np.int64)
+    for votes in ranks:
+        given = np.stack(list(votes.values()))
+        open_ = evidence == 0
+        for bit, vote in votes.items():
+            evidence += np.where(open_ & (vote != 0), bit, 0)
+        agreed = given.min(axis=0) * given.max(axis=0) >= 0
+        at = np.where(open_ & agreed & given.any(axis=0), given.sum(axis=0) > 0, at)
+        evidence += np.where(open_ & ~agreed, Placed.CONTRADICTION, 0)
+    guess = guess & (evidence == 0)
+    beyond = first_ttl == 0
+    at = np.where(guess & ~beyond, 0.0, at)
+    evidence += np.where(guess & beyond, Placed.CONTRADICTION | Placed.TTL, 0)
+    return at, evidence
+
+
+def _mostly(sent_by: IntArray, marked: IntArray, directions: int) -> IntArray:
+    """Tell whether most packets of each half have a mark: 1, 0, or -1 if it has no packets."""
+    packets = np.bincount(sent_by, minlength=directions)
+    found = np.bincount(sent_by, marked != 0, directions) > _MOST * packets
+    return np.where(packets > 0, found, -1)
+
+
+def _vote(holds: IntArray) -> IntArray:
+    """Vote for the one end for which something holds, if it does not for the other."""
+    other = swap_directions(holds)
+    return np.where(
+        (holds == 1) & (other == 0), SENDER, np.where((holds == 0) & (other == 1), RECEIVER, 0)
+    )
+
+
+def _either(which: BoolArray) -> BoolArray:
+    return which | swap_directions(which)

@@ -29,7 +29,7 @@ from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.packets_between import Crossings
 
 if TYPE_CHECKING:
-    from capture_analysis.two_captures.ack_gaps import AckGaps
+    from capture_analysis.two_captures.packets_between import AckGaps
 
 CAPTURE_RESOLUTION_NS = 1
 _PARTS = 1000

@@ -14,8 +14,7 @@ from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.pages import page_template
 from capture_analysis.pages.connections_table import ROWS, pack_rows, slowest, summary, sums
 from capture_analysis.pages.headline import headline, limit, percent, value, word
-from capture_analysis.pages.metrics_table import Table, table
-from capture_analysis.pages.page_template import described_file
+from capture_analysis.pages.page_template import described_file, metrics_table
 from capture_analysis.pictures.capture_figures import figures, note
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import Selected
@@ -184,13 +183,13 @@ def _directions(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -(row["payload"] or 0.0))
 
 
-def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[Table]:
-    directions = table(
+def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[dict[str, Any]]:
+    directions = metrics_table(
         [f"connection {each.flow}, {each.name}" for each in shown],
         [(each.title, each.vantage, each.per_direction) for each in all_from_one()],
         [each.metrics for each in shown],
     )
-    whole = table(
+    whole = metrics_table(
         ["the capture"],
         [(each.title, each.vantage, each.per_capture) for each in all_from_one()],
         [document["metrics"]],

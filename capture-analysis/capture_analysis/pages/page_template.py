@@ -1,7 +1,7 @@
-"""Render a page from a template; a failure leaves no file."""
+"""Render a page from a template, with what pages share; a failure leaves no file."""
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 
+from capture_analysis.definition import Definition
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.interactive import embed_figures
 
@@ -127,3 +128,35 @@ def versions() -> dict[str, str]:
 def time_of_writing() -> str:
     """Return the time of writing, in UTC."""
     return datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def metrics_table(
+    heads: list[str],
+    estimated: Iterable[tuple[str, str, Sequence[Definition]]],
+    measured: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Make a table of metrics for metrics.html.j2: a group of rows for each estimator.
+
+    Args:
+        heads: heads of the columns.
+        estimated: title, vantage and definitions of each estimator.
+        measured: for each column its metrics by name, as in documents; a metric that is missing has
+            no value.
+    """
+    groups = [
+        {
+            "title": title,
+            "vantage": vantage,
+            "rows": [_metrics_row(each, measured) for each in definitions],
+        }
+        for title, vantage, definitions in estimated
+        if definitions
+    ]
+    return {"heads": heads, "groups": groups}
+
+
+def _metrics_row(definition: Definition, measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found = [metrics.get(definition.name, {}) for metrics in measured]
+    reasons = dict.fromkeys(each["why"] for each in found if each.get("why"))
+    numbers = [each.get("value") for each in found]
+    return {"definition": definition, "numbers": numbers, "reasons": [*reasons]}

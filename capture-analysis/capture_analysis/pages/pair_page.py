@@ -8,8 +8,7 @@ from typing import Any
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.pages import page_template
 from capture_analysis.pages.headline import Metrics, beside_bound, percent, value
-from capture_analysis.pages.metrics_table import Table, table
-from capture_analysis.pages.page_template import described_file, number
+from capture_analysis.pages.page_template import described_file, metrics_table, number
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.two_captures.registry import all_from_pair
 
@@ -56,8 +55,8 @@ def _compression(metrics: Metrics) -> Iterator[str]:
     if share is None:
         yield "Too few ACKs passed both captures to tell."
         return
-    yield f"{percent(share)} of the gaps between ACKs shrank below {COMPRESSED_BELOW:g} of what"
-    yield "they were when sent."
+    yield f"{percent(share)} of the gaps between ACKs shrank below {COMPRESSED_BELOW:g} of"
+    yield "what they were when sent."
     if share >= _NOTABLE and not _clear_share(metrics):
         yield "No compression event of ten ACKs in all exceeds the hosts' own times of 0.2 ms."
     events, acks = value(metrics, "compression_events"), value(metrics, "compression_acks")
@@ -215,19 +214,19 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> list[Table]:
+def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> list[dict[str, Any]]:
     estimators = all_from_pair()
-    directions = table(
+    directions = metrics_table(
         [f"connection {each.flow}, {each.name}" for each in described],
         [(each.title, each.vantage, each.per_direction) for each in estimators],
         [each.metrics for each in described],
     )
-    path = table(
+    path = metrics_table(
         ["A to B", "B to A"],
         [(each.title, each.vantage, each.per_path_direction) for each in estimators],
         [document["ways"]["a_to_b"], document["ways"]["b_to_a"]],
     )
-    both = table(
+    both = metrics_table(
         ["both ways"],
         [(each.title, each.vantage, each.per_pair) for each in estimators],
         [document["metrics"]],

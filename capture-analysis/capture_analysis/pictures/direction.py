@@ -47,19 +47,21 @@ class Direction:
         """Return the times of some packets, s since the origin."""
         return (self.packets.time_ns[rows] - self.origin_ns) / 1e9
 
+    def by_sender(self) -> BoolArray:
+        """Select the packets of the data's sender; return a mask."""
+        return np.asarray(self.packets.half == self.half)
+
     def data(self, *kinds: Kind) -> BoolArray:
         """Select the packets with payload, or those of some kinds; return a mask."""
-        mine = self.packets.half == self.half
-        return np.asarray(mine & np.isin(self.tracked.kind, kinds or DATA_KINDS))
+        return np.asarray(self.by_sender() & np.isin(self.tracked.kind, kinds or DATA_KINDS))
 
     def pure_acks(self, *kinds: Kind) -> BoolArray:
         """Select the ACKs for this direction, or some kinds of them; return a mask."""
-        other = self.packets.half != self.half
-        return np.asarray(other & np.isin(self.tracked.kind, kinds or ACK_KINDS))
+        return np.asarray(~self.by_sender() & np.isin(self.tracked.kind, kinds or ACK_KINDS))
 
     def select_acks(self) -> BoolArray:
         """Select the opposite half's packets that acknowledge; return a mask."""
-        rows = (self.packets.half != self.half) & (self.tracked.ack_bytes >= 0)
+        rows = ~self.by_sender() & (self.tracked.ack_bytes >= 0)
         rows &= (self.tracked.kind != Kind.COPY) & (self.packets.flags & FLAG_RST == 0)
         return np.asarray(rows)
 

@@ -51,7 +51,7 @@ def _segment_lines(direction: Direction) -> list[Line]:
         if kind is Kind.RETRANSMISSION:
             lines.append(Line("R", x, _bytes(high), "letters", colour, letter="R"))
     for letter, name, flag in _LETTERS:
-        rows = (direction.packets.half == direction.half) & (direction.packets.flags & flag != 0)
+        rows = direction.by_sender() & (direction.packets.flags & flag != 0)
         x, y = direction.seconds(rows), _bytes(seq[rows])
         lines.append(Line(name, x, y, "letters", 6, letter=letter))
     return [line for line in lines if len(line.x)]
@@ -143,8 +143,7 @@ def _window(direction: Direction) -> Line | None:
 
 def round_trips(direction: Direction) -> Figure:
     """Draw the time from each segment to its ACK, both at the tap."""
-    other = direction.packets.half != direction.half
-    rows = np.flatnonzero(other & (direction.tracked.rtt_ns >= 0))
+    rows = np.flatnonzero(~direction.by_sender() & (direction.tracked.rtt_ns >= 0))
     rtt_ms = direction.tracked.rtt_ns[rows] / 1e6
     return Figure(
         "rtt",

@@ -17,6 +17,7 @@ from capture_analysis.two_captures.matching import (
     CaptureReader,
     Matched,
     match,
+    own_clock,
 )
 from capture_analysis.two_captures.packet_key import PacketKeys
 from capture_analysis.two_captures.rough_offset import Contact, Opener
@@ -72,7 +73,7 @@ def first_pass(
     """
     surveyor = _Surveyor(contact)
     for a_passes_first in (None, True):
-        a = CaptureReader(open_a(), PacketKeys(contact.identity), _unchanged)
+        a = CaptureReader(open_a(), PacketKeys(contact.identity), own_clock)
         b = CaptureReader(open_b(), PacketKeys(contact.identity), lambda t: t - contact.offset_ns)
         surveyor = _Surveyor(contact, a_passes_first)
         for found in match(a, b, SURVEY_HORIZON_NS):
@@ -80,10 +81,6 @@ def first_pass(
         if surveyor.directed or not surveyor.pairs:
             break
     return surveyor.result(a, b, one_clock=one_clock)
-
-
-def _unchanged(time_ns: IntArray) -> IntArray:
-    return np.asarray(time_ns, dtype=np.int64)
 
 
 class _Surveyor:

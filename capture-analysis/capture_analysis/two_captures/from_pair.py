@@ -8,8 +8,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.one_capture.from_one import Values
 
 if TYPE_CHECKING:  # a command for one capture loads the estimators, too
-    from capture_analysis.two_captures.ack_gaps import AckGaps
-    from capture_analysis.two_captures.packets_between import Crossings
+    from capture_analysis.two_captures.packets_between import AckGaps, Crossings
     from capture_analysis.two_captures.path_facts import PathFacts
     from capture_analysis.two_captures.queue_levels import Levels
 

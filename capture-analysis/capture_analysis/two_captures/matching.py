@@ -115,6 +115,11 @@ class Matched:
     until_ns: int
 
 
+def own_clock(time_ns: IntArray) -> IntArray:
+    """Return the times of a capture on whose clock the results are."""
+    return np.asarray(time_ns, dtype=np.int64)
+
+
 class CaptureReader:
     """One of the two captures, while it is read.
 

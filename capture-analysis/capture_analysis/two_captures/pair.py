@@ -16,12 +16,16 @@ from capture_analysis.flow_table import FlowTable
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Tracker
-from capture_analysis.two_captures.ack_gaps import AckGapFinder
 from capture_analysis.two_captures.first_pass import Survey, first_pass
 from capture_analysis.two_captures.from_pair import FromPair, Step
-from capture_analysis.two_captures.matching import FOREVER, CaptureReader, PacketSource
+from capture_analysis.two_captures.matching import FOREVER, CaptureReader, PacketSource, own_clock
 from capture_analysis.two_captures.packet_key import PacketKeys
-from capture_analysis.two_captures.packets_between import Uncommon, is_data, packets_between
+from capture_analysis.two_captures.packets_between import (
+    AckGapFinder,
+    Uncommon,
+    is_data,
+    packets_between,
+)
 from capture_analysis.two_captures.path_facts import DirectionSurvey, PathFacts
 from capture_analysis.two_captures.queue_levels import QueueLevel
 from capture_analysis.two_captures.registry import all_from_pair
@@ -154,7 +158,7 @@ class PairOfCaptures:
     def _readers(self, contact: Contact, surveyed: Survey) -> tuple[CaptureReader, CaptureReader]:
         a, b = (
             CaptureReader(opened(), PacketKeys(contact.identity), clock, _kinds())
-            for opened, clock in ((self.open_a, _unchanged), (self.open_b, surveyed.clock.on_first))
+            for opened, clock in ((self.open_a, own_clock), (self.open_b, surveyed.clock.on_first))
         )
         return a, b
 
@@ -186,10 +190,6 @@ class PairOfCaptures:
             contact.resolution_ns,
             2 * surveyed.horizon_ns,
         )
-
-
-def _unchanged(time_ns: IntArray) -> IntArray:
-    return np.asarray(time_ns, dtype=np.int64)
 
 
 def _kinds() -> Callable[[Packets, FlowTable], IntArray]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from capture_analysis.facts.busy_series import BINS, BusySeries
-from capture_analysis.facts.clock_resolution import clock_resolution_ns
+from capture_analysis.facts.fact_finder import clock_resolution_ns
 from capture_analysis.facts.gap_modes import modes
 from hypothesis import given
 from hypothesis import strategies as st

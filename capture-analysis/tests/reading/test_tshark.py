@@ -15,7 +15,7 @@ from capture_analysis.columns import concatenate, empty_columns
 from capture_analysis.reading.capture import Capture
 from corpus import Specimen
 from reference.parser import PlainParser
-from tshark_oracle import Case
+from tshark_oracle import Compared
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
 
 
 @pytest.fixture(scope="module")
-def cases(specimens: list[Specimen]) -> list[Case]:
+def cases(specimens: list[Specimen]) -> list[Compared]:
     """Read the whole corpus; return each capture with tshark's answers."""
     return tshark_oracle.cases(specimens)
 
@@ -43,13 +43,13 @@ def test_corpus_is_large(specimens: list[Specimen]) -> None:
     assert len({each.path.read_bytes() for each in specimens}) >= LEAST
 
 
-def test_frames_are_counted_as_tshark_counts_them(cases: list[Case]) -> None:
+def test_frames_are_counted_as_tshark_counts_them(cases: list[Compared]) -> None:
     """Each frame has the kind that tshark's fields imply: packet, fragment, not TCP, not IP."""
     found = [text for case in cases for text in tshark_fields.count_differences(case)]
     assert not found, "\n".join(found)
 
 
-def test_packets_are_as_tshark_says(cases: list[Case]) -> None:
+def test_packets_are_as_tshark_says(cases: list[Compared]) -> None:
     """Every column of every packet equals tshark's fields, and all listed deviations occur."""
     seen: set[str] = set()
     found = [text for case in cases for text in tshark_fields.field_differences(case, seen)]
@@ -57,13 +57,13 @@ def test_packets_are_as_tshark_says(cases: list[Case]) -> None:
     assert seen == {each.reason for each in tshark_fields.DEVIATIONS}
 
 
-def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
+def test_ends_and_marks_are_as_tshark_says(cases: list[Compared]) -> None:
     """Every packet has tshark's ends and options."""
     found = [text for case in cases for text in tshark_fields.end_differences(case)]
     assert not found, "\n".join(found)
 
 
-def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_parser_agrees(cases: list[Compared], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both parsers have the same packets, connections and counts for each capture."""
     monkeypatch.setattr("capture_analysis.reading.capture.Parser", PlainParser)
     for case in cases:
@@ -76,14 +76,14 @@ def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPa
         assert np.array_equal(capture.flows.rows, case.flows.rows), case.name
 
 
-def test_sequence_numbers_are_as_tshark_says(cases: list[Case]) -> None:
+def test_sequence_numbers_are_as_tshark_says(cases: list[Compared]) -> None:
     """Unwrapped sequence and acknowledgement numbers equal tshark's relative ones, mod 2^32."""
     known = [case for case in cases if tshark_fields.analysed(case)]
     found = [text for case in known for text in tshark_fields.sequence_differences(case)]
     assert not found, "\n".join(found)
 
 
-def test_round_trip_times_are_as_tshark_says(cases: list[Case]) -> None:
+def test_round_trip_times_are_as_tshark_says(cases: list[Compared]) -> None:
     """Round trips equal tshark's to the nanosecond, and all listed deviations occur."""
     seen: set[str] = set()
     known = [case for case in cases if tshark_fields.analysed(case)]

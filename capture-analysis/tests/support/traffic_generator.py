@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from traffic_records import FORMATS, PLAIN_BYTES, FormatName, file_header, records
+from traffic_records import PLAIN_BYTES, file_header, records
 
 IntArray = NDArray[np.int64]
 Host = Literal["near", "far"]
@@ -288,27 +288,24 @@ def _columns(sent: Sent) -> dict[str, IntArray]:
     }
 
 
-def write(
-    traffic: Traffic, packets: int, paths: dict[Host, Path], form: FormatName = "pcap-ns"
-) -> None:
+def write(traffic: Traffic, packets: int, paths: dict[Host, Path]) -> None:
     """Write the captures of one or both hosts.
 
     Args:
         traffic: unused traffic.
         packets: number of packets in each file.
         paths: a file for each host.
-        form: format of the files.
     """
     left = dict.fromkeys(paths, packets)
     files = {host: path.open("wb") for host, path in paths.items()}
     try:
         for file in files.values():
-            file.write(file_header(form))
+            file.write(file_header())
         for sent in traffic.rounds():
             for host, file in files.items():
                 rows, time_ns = sent.seen_at(host)
                 rows, time_ns = rows[: left[host]], time_ns[: left[host]]
-                file.write(records(_columns(sent.where(rows)), time_ns, form).data)
+                file.write(records(_columns(sent.where(rows)), time_ns).data)
                 left[host] -= len(rows)
             if not any(left.values()):
                 return
@@ -326,13 +323,12 @@ def main() -> None:
     parser.add_argument("--flows", type=int, default=24)
     parser.add_argument("--loss", type=float, default=0.001)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--format", choices=FORMATS, default="pcap-ns")
     asked = parser.parse_args()
     paths: dict[Host, Path] = {"near": asked.near}
     if asked.far:
         paths["far"] = asked.far
     traffic = Traffic(asked.flows, asked.loss, seed=asked.seed)
-    write(traffic, asked.packets, paths, asked.format)
+    write(traffic, asked.packets, paths)
 
 
 if __name__ == "__main__":

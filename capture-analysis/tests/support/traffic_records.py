@@ -1,18 +1,16 @@
 """Columns of packets as bytes of a capture: Ethernet, IPv4, TCP with time stamps and SACK."""
 
 import struct
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FormatName = Literal["pcap-us", "pcap-ns", "pcapng"]
-FORMATS: tuple[FormatName, ...] = get_args(FormatName)
-
 SNAP_BYTES = 96
 PLAIN_BYTES, SACK_BYTES, SYN_BYTES = 66, 78, 74  # of all headers, with the link's
 FLAG_SYN = 2
-HEAD_BYTES = {"pcap-us": 16, "pcap-ns": 16, "pcapng": 28}
+HEAD_BYTES = 16
+HEAD = {name: ("<u4", 4 * k) for k, name in enumerate(("s", "ns", "kept", "size"))}
 # MSS 1460, SACK permitted, time stamps (filled in), no operation, window scale 7.
 SYN_OPTIONS = bytes([2, 4, 5, 180, 4, 2, 8, 10, *bytes(8), 1, 3, 3, 7])
 
@@ -41,20 +39,12 @@ FRAME = {
 }
 
 
-def file_header(form: FormatName) -> bytes:
-    """Return the bytes at the start of a file; a pcapng section has one interface."""
-    if form == "pcapng":
-        section = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
-        resolution = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
-        interface = struct.pack("<IIHHI", 1, 32, 1, 0, SNAP_BYTES) + resolution
-        return section + interface + struct.pack("<I", 32)
-    magic = 0xA1B2C3D4 if form == "pcap-us" else 0xA1B23C4D
-    return struct.pack("<IHHiIII", magic, 2, 4, 0, 0, SNAP_BYTES, 1)
+def file_header() -> bytes:
+    """Return the bytes at the start of a classic file with times in ns."""
+    return struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP_BYTES, 1)
 
 
-def records(
-    packets: dict[str, NDArray[np.int64]], time_ns: NDArray[np.int64], form: FormatName
-) -> NDArray[np.uint8]:
+def records(packets: dict[str, NDArray[np.int64]], time_ns: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Return the bytes of the records of packets, one after the other.
 
     Args:
@@ -62,18 +52,17 @@ def records(
             destination_port, seq, ack, payload_bytes, flags, ip_id, ts_value, ts_echo,
             sack_left, sack_right.
         time_ns: of the capture.
-        form: of the file.
     """
-    head = HEAD_BYTES[form]
-    width = head + SNAP_BYTES + (4 if form == "pcapng" else 0)
+    width = HEAD_BYTES + SNAP_BYTES
     table = np.zeros((len(time_ns), width), dtype=np.uint8)
-    sizes = _frames(_fields(table, FRAME, head), packets)
+    sizes = _frames(_fields(table, FRAME, HEAD_BYTES), packets)
     kept = np.minimum(sizes, SNAP_BYTES)
-    _options(table[:, head:], packets)
-    if form == "pcapng":
-        lengths = _blocks(table, time_ns, kept, sizes)
-    else:
-        lengths = _records(table, time_ns, kept, sizes, 1 if form == "pcap-ns" else 1000)
+    _options(table[:, HEAD_BYTES:], packets)
+    head = _fields(table, HEAD, 0)
+    seconds = time_ns // 1_000_000_000
+    head["s"], head["ns"] = seconds, time_ns - seconds * 1_000_000_000
+    head["kept"], head["size"] = kept, sizes
+    lengths = HEAD_BYTES + kept
     whole: NDArray[np.uint8] = table[np.arange(width) < lengths[:, None]]
     return whole
 
@@ -139,43 +128,3 @@ def _options(frames: NDArray[np.uint8], packets: dict[str, NDArray[np.int64]]) -
     edges[:, 1] = packets["sack_right"][sack] & 0xFFFFFFFF
     frames[sack, 66:70] = (1, 1, 5, 10)
     frames[sack, 70:78] = edges.view(np.uint8)
-
-
-def _records(
-    table: NDArray[np.uint8],
-    time_ns: NDArray[np.int64],
-    kept: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    tick_ns: int,
-) -> NDArray[np.int64]:
-    """Fill in headers of classic pcap; return the length of each record."""
-    layout = {name: ("<u4", 4 * k) for k, name in enumerate(("s", "fraction", "kept", "size"))}
-    record = _fields(table, layout, 0)
-    seconds = time_ns // 1_000_000_000
-    record["s"] = seconds
-    record["fraction"] = (time_ns - seconds * 1_000_000_000) // tick_ns
-    record["kept"] = kept
-    record["size"] = sizes
-    return kept + HEAD_BYTES["pcap-ns"]
-
-
-def _blocks(
-    table: NDArray[np.uint8],
-    time_ns: NDArray[np.int64],
-    kept: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Fill in enhanced packet blocks of pcapng; return the length of each."""
-    names = ("type", "length", "interface", "high", "low", "kept", "size")
-    block = _fields(table, {name: ("<u4", 4 * k) for k, name in enumerate(names)}, 0)
-    padded = HEAD_BYTES["pcapng"] + ((kept + 3) & ~3)
-    block["type"] = 6
-    block["length"] = padded + 4
-    block["high"] = time_ns >> 32
-    block["low"] = time_ns & 0xFFFFFFFF
-    block["kept"] = kept
-    block["size"] = sizes
-    for end in np.unique(padded).tolist():
-        closing = np.frombuffer(struct.pack("<I", end + 4), dtype=np.uint8)
-        table[padded == end, end : end + 4] = closing
-    return padded + 4

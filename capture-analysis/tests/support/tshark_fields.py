@@ -1,6 +1,6 @@
-"""What we read of a capture, and the tracker's numbers, against tshark's fields.
+"""Our columns of a capture, and the tracker's numbers, against tshark's fields.
 
-Where tshark differs for a reason, DEVIATIONS says in which field, of which packets and why.
+Where tshark differs for a reason, DEVIATIONS says in which field, for which packets and why.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ import numpy as np
 from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_SYN, Mark
 from capture_analysis.flow_table import Seen
 from capture_analysis.tracking import Kind
-from tshark_oracle import Case, Row, fate
+from tshark_oracle import Compared, Row, fate
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Deviation:
 
     fields: tuple[str, ...]
     reason: str
-    holds: Callable[[Case, int, int, int], bool]
+    holds: Callable[[Compared, int, int, int], bool]
 
 
 DEVIATIONS = [
@@ -38,7 +38,7 @@ DEVIATIONS = [
     ),
     Deviation(
         ("payload_bytes",),
-        "tshark lets a frame's length, which editcap -L makes that of what it keeps, limit IP's",
+        "tshark lets a frame's length, which editcap -L cuts to the kept bytes, limit IP's",
         lambda case, _, ours, theirs: theirs < ours and case.name == "editcap/snap-and-length",
     ),
     Deviation(
@@ -48,7 +48,7 @@ DEVIATIONS = [
     ),
     Deviation(
         ("ts_value", "ts_echo", "sack_left", "sack_right"),
-        "tshark reads the first half of an option of which the capture lacks the other",
+        "tshark reads the first part of an option whose other part the capture lacks",
         lambda case, n, ours, _: ours == 0 and case.marked(n, Mark.OPTIONS_CUT),
     ),
     Deviation(
@@ -59,7 +59,7 @@ DEVIATIONS = [
 ]
 
 
-def count_differences(case: Case) -> Iterator[str]:
+def count_differences(case: Compared) -> Iterator[str]:
     """Compare the totals of each kind of frame; the corpus has no unknown link types."""
     fates = [fate(row) for row in case.rows]
     ours = vars(case.counts)
@@ -85,7 +85,7 @@ _FATES = (
 )
 
 
-def field_differences(case: Case, seen: set[str]) -> Iterator[str]:
+def field_differences(case: Compared, seen: set[str]) -> Iterator[str]:
     """Return the first packet that differs in each field; add reasons of deviations to `seen`."""
     if len(case.tcp) != len(case.packets):
         yield f"{case.name}: {len(case.packets)} packets, tshark has {len(case.tcp)}"
@@ -145,7 +145,7 @@ _FIELDS: dict[str, Callable[[Row], int]] = {
 }
 
 
-def end_differences(case: Case) -> Iterator[str]:
+def end_differences(case: Compared) -> Iterator[str]:
     """Return the first packet whose addresses, ports, VLANs or marks differ."""
     for n, row in enumerate(case.tcp[: len(case.packets)]):
         flow, half = int(case.packets.flow[n]), int(case.packets.half[n])
@@ -190,12 +190,12 @@ NOT_ANALYSED = {
 AGAIN = {Kind.RETRANSMISSION, Kind.LATE_DATA, Kind.PROBE, Kind.COPY}
 
 
-def analysed(case: Case) -> bool:
+def analysed(case: Compared) -> bool:
     """Tell whether tshark's analysis covers a capture."""
     return not any(fnmatch(case.name, pattern) for pattern in NOT_ANALYSED)
 
 
-def sequence_differences(case: Case) -> Iterator[str]:
+def sequence_differences(case: Compared) -> Iterator[str]:
     """Return packets whose relative numbers differ from tshark's.
 
     For a half whose SYN was not seen, tshark counts from another base, which must be the same for
@@ -216,15 +216,15 @@ def sequence_differences(case: Case) -> Iterator[str]:
                 return
 
 
-def _sent_again(case: Case, n: int) -> bool:
+def _sent_again(case: Compared, n: int) -> bool:
     """Tell whether earlier data of the other half was sent again or came late."""
-    before = [m for m in range(n) if _other_half(case, m, n)]
+    before = [m for m in range(n) if _opposite(case, m, n)]
     syns = [m for m in before if int(case.packets.flags[m]) & FLAG_SYN]
     late_syn = any(m > before[0] for m in syns)
     return late_syn or any(int(case.tracked.kind[m]) in AGAIN for m in before)
 
 
-def _ends_nowhere(case: Case, n: int) -> bool:
+def _ends_nowhere(case: Compared, n: int) -> bool:
     """Tell whether no earlier segment ends where a packet's acknowledgement does."""
     ends = set()
     for m in range(n):
@@ -232,12 +232,12 @@ def _ends_nowhere(case: Case, n: int) -> bool:
         length = (
             int(case.packets.payload_bytes[m]) + bool(flags & FLAG_SYN) + bool(flags & FLAG_FIN)
         )
-        if length and _other_half(case, m, n):
+        if length and _opposite(case, m, n):
             ends.add((int(case.packets.seq[m]) + length) % 2**32)
     return int(case.packets.ack[n]) not in ends
 
 
-def _nothing_new(case: Case, n: int) -> bool:
+def _nothing_new(case: Compared, n: int) -> bool:
     """Tell whether an earlier packet acknowledged the same or more."""
     packets = case.packets
     mine = (packets.flow[:n] == packets.flow[n]) & (packets.half[:n] == packets.half[n])
@@ -245,13 +245,13 @@ def _nothing_new(case: Case, n: int) -> bool:
     return bool(((before - packets.ack[n]) % 2**32 < 2**31).any())
 
 
-def _other_half(case: Case, m: int, n: int) -> bool:
+def _opposite(case: Compared, m: int, n: int) -> bool:
     """Tell whether two packets have opposite directions on a connection."""
     same = int(case.packets.flow[m]) == int(case.packets.flow[n])
     return same and int(case.packets.half[m]) != int(case.packets.half[n])
 
 
-def _set_back(case: Case, n: int) -> bool:
+def _set_back(case: Compared, n: int) -> bool:
     """Tell whether a clock was set back by 10 ms before a packet, on its connection."""
     times = case.packets.time_ns[: n + 1][case.packets.flow[: n + 1] == case.packets.flow[n]]
     return bool((np.diff(times) <= -10_000_000).any())
@@ -290,7 +290,7 @@ RTT_DEVIATIONS = [
 ]
 
 
-def rtt_differences(case: Case, seen: set[str]) -> Iterator[str]:
+def rtt_differences(case: Compared, seen: set[str]) -> Iterator[str]:
     """Return packets whose round-trip time differs; add reasons of deviations to `seen`."""
     for n, row in enumerate(case.tcp[: len(case.packets)]):
         ours, theirs = int(case.tracked.rtt_ns[n]), row.ns("ack_rtt")

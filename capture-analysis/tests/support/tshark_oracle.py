@@ -176,7 +176,7 @@ CHUNK_PACKETS = 37
 
 
 @dataclass(frozen=True)
-class Case:
+class Compared:
     """A capture as read, and tshark's fields."""
 
     specimen: Specimen
@@ -217,14 +217,14 @@ class Case:
         return f"{self.name}: packet {n} (frame {self.tcp[n]['number']})"
 
 
-def cases(specimens: Iterable[Specimen]) -> list[Case]:
+def cases(specimens: Iterable[Specimen]) -> list[Compared]:
     """Read the captures of a corpus; return each with tshark's fields."""
     known = list(specimens)
     answers = ask_all(each.asked or each.path for each in known)
     return [_case(each, rows) for each, rows in zip(known, answers, strict=True)]
 
 
-def _case(specimen: Specimen, rows: list[Row]) -> Case:
+def _case(specimen: Specimen, rows: list[Row]) -> Compared:
     capture, follower = Capture(specimen.path), Tracker()
     packets, tracked = [empty_columns(0).widen()], [_no_rows()]
     for part in capture.chunks(CHUNK_PACKETS):
@@ -235,7 +235,7 @@ def _case(specimen: Specimen, rows: list[Row]) -> Case:
         name: np.concatenate([part[name] for part in tracked]) for name in TRACKED_TYPES
     }
     flows, counts = capture.flows, capture.counts
-    return Case(specimen, concatenate(packets), Tracked(**joined), flows, counts, rows)
+    return Compared(specimen, concatenate(packets), Tracked(**joined), flows, counts, rows)
 
 
 def _no_rows() -> dict[str, Any]:

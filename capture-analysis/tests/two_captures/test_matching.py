@@ -50,10 +50,10 @@ def _keys(packets: Packets, keys: PacketKeys, flows: FlowTable) -> IntArray:
     last = packets.flags.astype(np.uint32)
     if keys.identity.ip_id:
         last |= packets.ip_id.astype(np.uint32) << np.uint32(16)
-    lanes = keys.lanes(flows)
+    ends = keys.lanes(flows)
     mixed = last * FACTORS[0]
-    if lanes is not None:
-        mixed += lanes[packets.flow.astype(np.int64) * 2 + packets.half]
+    if ends is not None:
+        mixed += ends[packets.flow.astype(np.int64) * 2 + packets.half]
     for factor, (high, low) in zip(FACTORS[1:], words, strict=False):
         mixed += (high.astype(np.uint64) << np.uint64(32) | low) * factor
     mixed ^= mixed >> np.uint64(29)
