@@ -16,120 +16,52 @@ from capture_analysis.errors import AnalysisError
 
 LIBRARY = Path(__file__).with_name("_clib.so")
 
-_SIZE_POINTER = ctypes.POINTER(ctypes.c_size_t)
+_POINTER, _SIZE, _BOOL = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_bool
+_INT64, _UINT64 = ctypes.c_int64, ctypes.c_uint64
+_SIZE_POINTER = ctypes.POINTER(_SIZE)
 
 # The result and the arguments of each function.
 _PROTOTYPES = {
-    "ca_parser_new": (ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_bool, ctypes.c_bool]),
-    "ca_parser_free": (None, [ctypes.c_void_p]),
+    "ca_parser_new": (_POINTER, [_UINT64, _BOOL, _BOOL]),
+    "ca_parser_free": (None, [_POINTER]),
     "ca_parser_parse": (
         ctypes.c_int,
-        [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_bool,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            _SIZE_POINTER,
-            _SIZE_POINTER,
-        ],
+        [_POINTER, _POINTER, _SIZE, _BOOL, _POINTER, _SIZE, _SIZE_POINTER, _SIZE_POINTER],
     ),
-    "ca_parser_counts": (ctypes.c_void_p, [ctypes.c_void_p]),
-    "ca_parser_flows": (ctypes.c_void_p, [ctypes.c_void_p, _SIZE_POINTER]),
-    "ca_parser_datagrams": (ctypes.c_void_p, [ctypes.c_void_p] * 4),
-    "ca_parser_link_types": (
-        ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32), ctypes.c_size_t],
-    ),
-    "ca_parser_format": (ctypes.c_char_p, [ctypes.c_void_p]),
-    "ca_parser_damage": (ctypes.c_char_p, [ctypes.c_void_p]),
-    "ca_parser_trouble": (ctypes.c_char_p, [ctypes.c_void_p]),
-    "ca_tracker_new": (ctypes.c_void_p, []),
-    "ca_tracker_free": (None, [ctypes.c_void_p]),
-    "ca_tracker_track": (
-        ctypes.c_int,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p],
-    ),
-    "ca_tracker_forgotten": (ctypes.c_void_p, [ctypes.c_void_p]),
-    "ca_histogram_new": (ctypes.c_void_p, [ctypes.c_uint64]),
-    "ca_histogram_free": (None, [ctypes.c_void_p]),
-    "ca_histogram_takes": (ctypes.c_bool, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]),
-    "ca_histogram_add": (
-        ctypes.c_bool,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
-    ),
-    "ca_histogram_add_bins": (ctypes.c_bool, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]),
-    "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
-    "ca_order": (
-        ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
-    ),
-    "ca_gather": (
-        ctypes.c_bool,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-        ],
-    ),
-    "ca_streaks_add": (
-        ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p],
-    ),
-    "ca_steps_sum": (
-        None,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
-    ),
-    "ca_steps_of_queue": (
-        None,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-        ],
-    ),
-    "ca_steps_last_to_empty": (
-        ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
-    ),
-    "ca_tally_add": (None, [ctypes.c_void_p] * 2),
-    "ca_symptoms_add": (None, [ctypes.c_void_p] * 2),
-    "ca_standing_add": (None, [ctypes.c_void_p] * 2),
-    "ca_limits_add": (ctypes.c_int64, [ctypes.c_void_p] * 5),
-    "ca_receiving_add": (ctypes.c_int64, [ctypes.c_void_p] * 4),
-    "ca_match_rows": (ctypes.c_size_t, [ctypes.c_void_p] * 4 + [ctypes.c_size_t, ctypes.c_void_p]),
+    "ca_parser_counts": (_POINTER, [_POINTER]),
+    "ca_parser_flows": (_POINTER, [_POINTER, _SIZE_POINTER]),
+    "ca_parser_datagrams": (_POINTER, [_POINTER] * 4),
+    "ca_parser_link_types": (_SIZE, [_POINTER, ctypes.POINTER(ctypes.c_uint32), _SIZE]),
+    "ca_parser_format": (ctypes.c_char_p, [_POINTER]),
+    "ca_parser_damage": (ctypes.c_char_p, [_POINTER]),
+    "ca_parser_trouble": (ctypes.c_char_p, [_POINTER]),
+    "ca_tracker_new": (_POINTER, []),
+    "ca_tracker_free": (None, [_POINTER]),
+    "ca_tracker_track": (ctypes.c_int, [_POINTER, _POINTER, _SIZE, _SIZE, _POINTER]),
+    "ca_tracker_forgotten": (_POINTER, [_POINTER]),
+    "ca_histogram_new": (_POINTER, [_UINT64]),
+    "ca_histogram_free": (None, [_POINTER]),
+    "ca_histogram_takes": (_BOOL, [_POINTER, _POINTER, _SIZE]),
+    "ca_histogram_add": (_BOOL, [_POINTER, _POINTER, _POINTER, _SIZE]),
+    "ca_histogram_add_bins": (_BOOL, [_POINTER, _POINTER, _SIZE]),
+    "ca_histogram_bins": (_SIZE, [_POINTER, _POINTER]),
+    "ca_order": (_SIZE, [_POINTER, _SIZE, _POINTER, _SIZE, _POINTER]),
+    "ca_gather": (_BOOL, [_POINTER, _SIZE, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER]),
+    "ca_streaks_add": (_SIZE, [_POINTER, _SIZE, _INT64, _POINTER, _POINTER]),
+    "ca_steps_sum": (None, [_POINTER, _POINTER, _INT64, _INT64, _POINTER]),
+    "ca_steps_of_queue": (None, [_POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER]),
+    "ca_steps_last_to_empty": (_SIZE, [_POINTER, _SIZE, _INT64, _INT64, _POINTER]),
+    "ca_tally_add": (None, [_POINTER] * 2),
+    "ca_symptoms_add": (None, [_POINTER] * 2),
+    "ca_standing_add": (None, [_POINTER] * 2),
+    "ca_limits_add": (_INT64, [_POINTER] * 5),
+    "ca_receiving_add": (_INT64, [_POINTER] * 4),
+    "ca_match_rows": (_SIZE, [_POINTER] * 4 + [_SIZE, _POINTER]),
     "ca_match_join": (
-        ctypes.c_size_t,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_int64,
-            ctypes.c_uint64,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-        ],
+        _SIZE,
+        [_POINTER, _SIZE, _POINTER, _SIZE, _INT64, _UINT64, _POINTER, _POINTER],
     ),
-    "ca_match_partners": (
-        ctypes.c_bool,
-        [
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_uint64,
-            ctypes.c_void_p,
-        ],
-    ),
+    "ca_match_partners": (_BOOL, [_POINTER, _SIZE, _POINTER, _SIZE, _UINT64, _POINTER]),
 }
 
 
