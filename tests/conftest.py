@@ -9,9 +9,8 @@ from typing import Any, get_args
 
 import pytest
 from hypothesis import settings
-from support.documents import complaints, finished_runs
 from support.running import SMALL, write_experiment
-from support.runs import remove_old_runs
+from support.runs import complaints, finished_runs, remove_old_runs
 from support.today import DAY, DAYS
 from support.whereabouts import pytest_configure  # noqa: F401 - the hook
 

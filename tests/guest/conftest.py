@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from support.running import CLAIMED, SMALL, SWEPT, run_small, write_experiment
+from support.running import CLAIMED, SMALL, SWEPT, run_small, twoway, write_experiment
 from support.sharing import once
-from support.warm_command import twoway
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +32,7 @@ def paper_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sweep_results(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a sweep of SWEPT; tests get copies of its results, which are kept by identity."""
+    """Make a sweep of SWEPT with real workers; tests get copies of its results."""
     assert guest
 
     def sweep(folder: Path) -> None:

@@ -15,7 +15,7 @@ import yaml
 from support.guides import carry_out_lines, copy_listings, listing
 from support.running import FLOW, LINUX, ROOT, write_experiment
 from support.runs import carry_out
-from support.warm_command import twoway
+from support.warm_command import in_this_process, twoway
 from zstandard import ZstdDecompressor
 
 from twoway.contract.files import open_run_file
@@ -28,6 +28,7 @@ from twoway.measure.document import compute
 from twoway.report.comparing import relative
 from twoway.runs.interventions import refuse_difference
 from twoway.runs.points import load_point
+from twoway.sweeps import why
 from twoway.sweeps.events import events_of
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -285,6 +286,16 @@ METRIC = "completion_time.answer"
 
 
 def _ask(folder: Path, *words: str) -> Any:
+    """Run `twoway why`, which makes its further runs in its own process, or copies kept ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(why, "workers", in_this_process)
+        patch.setattr(
+            why, "run_experiment", lambda of, on, to, beside: carry_out(of, to, on, beside)
+        )
+        return _why(folder, *words)
+
+
+def _why(folder: Path, *words: str) -> Any:
     return twoway("why", "small.yml", *words, "--results", folder / "results", cwd=folder)
 
 
@@ -292,7 +303,7 @@ def test_the_loss_of_the_last_packet_costs_a_probe(tmp_path: Path) -> None:
     """Without the only loss, an answer is complete after a round trip and its own transmission."""
     path = write_experiment(tmp_path, TAIL)
     folder = carry_out(path, tmp_path / "results")
-    done = _ask(tmp_path, "--metric", METRIC, "--json")
+    done = _why(tmp_path, "--metric", METRIC, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     (event,) = found["events"]

@@ -9,6 +9,7 @@ import atlas_page
 import pytest
 from capture_analysis.reading.capture import read_capture
 from support.running import ROOT
+from support.today import DAY
 from support.warm_command import twoway
 
 from twoway.guest.cache import Guest, find_guest
@@ -116,10 +117,17 @@ def test_selftests_are_those_of_the_kernels_source(guest: Guest, tmp_path: Path)
     assert guest
 
 
+# The script of Fast Open takes three times as long as all other tests here: `make test` has it on
+# one day of seven, `make check` always.
 @pytest.mark.parametrize(
     ("kernel", "test", "ended"),
     [
-        ("wide", "net:tcp_fastopen_backup_key.sh", ""),  # over IPv4 and IPv6
+        pytest.param(
+            "wide",
+            "net:tcp_fastopen_backup_key.sh",  # over IPv4 and IPv6
+            "",
+            marks=[pytest.mark.long] * (DAY != 0),
+        ),
         ("wide", "net/tcp_ao:connect_ipv6", ""),
         ("guest", "net/tcp_ao:connect_ipv6", "Tests require TCP-AO support (CONFIG_TCP_AO)"),
     ],

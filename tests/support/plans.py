@@ -1,7 +1,9 @@
 """Plans whose content differs from their experiment's."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -40,21 +42,33 @@ def run_folder(folder: Path, plan: Plan) -> Path:
     return folder
 
 
-def said_in_guest(guest: Guest, folder: Path, script: str) -> list[str]:
+def said_in_guest(
+    guest: Guest,
+    folder: Path,
+    script: str,
+    readable: Mapping[str, Path] = MappingProxyType({}),
+    decisive: Sequence[Path] = (),
+) -> list[str]:
     """Run a bash script once the network is up, and nothing else; return the lines of `said`.
 
-    They are kept by the plan and all programs of the guest.
+    They are kept by the plan, all programs of the guest, and other decisive files.
+
+    Args:
+        guest: the guest to boot.
+        folder: a new folder for the run's files.
+        script: the script.
+        readable: more folders of the host that it may read, by their paths in the guest.
+        decisive: the files in them that it reads.
     """
     plan = plan_with(shell(f"{script}\nexit 1  # that is all", program="bash"))
 
     def run() -> str:
         run_folder(folder, plan)
         with pytest.raises(RunError, match="bash -c"):
-            uml.run(guest, folder, lambda _: None)
+            uml.run(guest, folder, lambda _: None, readable=readable)
         return (folder / "said").read_text()
 
     programs = uml.Uml(guest).identify([path.name for path in guest.programs.glob("*.ko")])
-    decisive = plan.model_dump_json(), json.dumps(programs, sort_keys=True)
-    return kept_output(
-        run, PACKAGES.read_bytes(), *(each.encode() for each in decisive)
-    ).splitlines()
+    texts = plan.model_dump_json(), json.dumps(programs, sort_keys=True)
+    contents = (path.read_bytes() for path in (PACKAGES, *decisive))
+    return kept_output(run, *contents, *(each.encode() for each in texts)).splitlines()

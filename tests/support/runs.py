@@ -17,15 +17,18 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from support.documents import complaints
 from support.guest.in_guest import run_in_guest
 from twoway.backends import backend, guest_files, sandbox, uml
 from twoway.backends.registry import backend_for
 from twoway.contract.files import sha256
 from twoway.contract.folders import disk_bytes
+from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.model import Document
+from twoway.contract.plan import PLAN, Plan
 from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
+from twoway.manifest import EXPERIMENT, MANIFEST, Described, Manifest
 from twoway.paths import KERNEL_MODULES, ROOT
 from twoway.paths import cache as user_cache
 from twoway.runs import captures, manifest, run
@@ -41,7 +44,41 @@ _PROGRAMS = {
     KERNEL_MODULES / "tests": (KERNEL_MODULES / "include", KERNEL_MODULES / "tc"),
     ROOT / "tests/support/guest": (),
 }
+# The kinds of documents of a run's folder.
+_DOCUMENTS: dict[str, type[Document]] = {
+    PLAN: Plan,
+    MANIFEST: Manifest,
+    EXPERIMENT: Described,
+    METRICS: Metrics,
+}
 _COLLECTORS = (backend, guest_files, sandbox, uml, captures, manifest, run)
+
+
+def finished_runs(below: Path) -> set[Path]:
+    """Return the folders of finished runs, at any depth."""
+    found = set()
+    for folder, inside, files in os.walk(below):
+        if MANIFEST in files and Path(folder).name[0].isdigit():
+            found.add(Path(folder))
+            inside.clear()  # rglob would look into each run, which takes three times as long
+    return found
+
+
+def complaints(run: Path) -> Iterator[str]:
+    """List how a run's documents differ from the output of their models."""
+    for name, model in _DOCUMENTS.items():
+        path = run / name
+        if not path.exists():
+            if name in (PLAN, MANIFEST):
+                yield f"{path}: missing"
+            continue
+        try:
+            document = model.read(path)
+        except ValueError as error:
+            yield str(error)
+            continue
+        if json.loads(document.model_dump_json()) != json.loads(path.read_bytes()):
+            yield f"{path}: not as {model.__name__} writes it"
 
 
 @cache
@@ -64,10 +101,10 @@ def _place(*parts: bytes) -> Iterator[Path]:
 
 
 @contextmanager
-def _runs(of: Point, on: backend.Backend) -> Iterator[Path]:
-    """Lock the folder of the runs with a point's identity."""
+def _runs(of: Point, on: backend.Backend, beside: Path | None = None) -> Iterator[Path]:
+    """Lock the folder of the runs with a point's identity; those beside another are apart."""
     packages = [PACKAGES.read_bytes()] if of.experiment.programs else []
-    with _place(identity(of, on).encode(), *packages) as runs:
+    with _place(identity(of, on).encode(), *packages, b"beside" * bool(beside)) as runs:
         yield runs
 
 
@@ -90,7 +127,10 @@ def kept(name: str) -> Iterator[Path]:
 
 
 def carry_out(
-    experiment: str | Path | Point, results: Path, on: backend.Backend | None = None
+    experiment: str | Path | Point,
+    results: Path,
+    on: backend.Backend | None = None,
+    beside: Path | None = None,
 ) -> Path:
     """Run an experiment into a results folder, or copy its kept run; return the run's folder.
 
@@ -101,12 +141,13 @@ def carry_out(
         experiment: its name or file, or a point.
         results: folder of the test.
         on: the kernel to run on; None is the guest that `make setup` built.
+        beside: the run without interventions, as `run_experiment` takes it.
 
     Raises: RunError if the run fails, with the same words as at first.
     """
     of = experiment if isinstance(experiment, Point) else load_point(str(experiment))
     on = backend_for(of, on or uml.Uml(built_guest()))
-    with _runs(of, on) as runs:
+    with _runs(of, on, beside) as runs:
         if found := _found(of, on, runs):
             folder = shutil.copytree(found, results / of.id / found.name)
             latest = results / "latest"
@@ -116,7 +157,7 @@ def carry_out(
             raise RunError(*json.loads(failed.read_text()))
         else:
             try:
-                folder = run.run_experiment(of, on, results)
+                folder = run.run_experiment(of, on, results, beside=beside)
             except RunError as error:
                 failed.write_text(json.dumps([str(error), error.hint]))
                 raise

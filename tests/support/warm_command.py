@@ -1,7 +1,8 @@
 """Run the command `twoway` in a fork of the tests' process, with modules already loaded.
 
-Loading them takes a third of a second of processor time, more than most commands. Behaviour that
-needs a fresh process (the environment, limits, standard streams) is tested by `running.twoway`.
+Loading them takes a third of a second of processor time, more than most commands, and seconds for
+a sweep's workers, so a sweep's points run in the fork itself. Behaviour that needs a fresh process
+(the environment, limits, standard streams) or workers is tested by `running.twoway`.
 """
 
 import os
@@ -9,13 +10,19 @@ import subprocess
 import sys
 import traceback
 import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Never
+from typing import Any, Never
 
 from support.running import ROOT
 from twoway import cli
+from twoway.sweeps import workers
+from twoway.sweeps.sweep import run_point
 
 
 def twoway(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -42,6 +49,7 @@ def _become(argv: list[str], cwd: Path, out: int, err: int) -> Never:
         sys.stdout, sys.stderr = (TextIOWrapper(os.fdopen(fd, "wb")) for fd in (1, 2))
         sys.argv = argv
         os.chdir(cwd)
+        workers.workers = partial(_workers, workers.workers)
         status = cli.main()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
@@ -51,3 +59,14 @@ def _become(argv: list[str], cwd: Path, out: int, err: int) -> Never:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def _workers(real: Callable[..., Any], count: int, task: Any = run_point) -> Any:
+    return in_this_process(count, task) if task is run_point else real(count, task)
+
+
+@contextmanager
+def in_this_process(_: int, task: Any) -> Iterator[Any]:
+    """Stand in for `workers.workers`: a thread instead of new processes."""
+    with ThreadPoolExecutor(1) as thread:
+        yield thread, task
