@@ -4,17 +4,27 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from shlex import join
 
 import pytest
 from support.guest.in_guest import give
-from support.guest.replay import script, seen
 from support.running import ROOT, SMALL, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.sandbox import RUNNER
 from twoway.backends.uml import Uml
-from twoway.contract.plan import PLAN, Plan, Times
+from twoway.contract.plan import (
+    PLAN,
+    Copy,
+    Plan,
+    SetOffloads,
+    SetParameters,
+    SetSysctls,
+    Step,
+    Times,
+)
 from twoway.guest.cache import Guest, built_guest
 from twoway.plan.plan import build_plan
 from twoway.runs.points import load_point
@@ -64,6 +74,12 @@ def test_another_checkout_gives_the_same_bytes(
 # The parts of a plan after set-up.
 TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "teardown")
 
+# Each node's links, addresses, routes, neighbours and queues, in both versions of IP.
+SEEN = (
+    *("ip -d -j link show", "ip -j address show", "ip neigh show | sort", "ip -j rule show"),
+    *("ip -4 -j route show table all", "ip -6 -j route show table all", "tc -j -d qdisc show"),
+)
+
 
 def _set_up(name: str) -> Plan:
     """Return the plan of an experiment without its traffic."""
@@ -72,10 +88,45 @@ def _set_up(name: str) -> Plan:
     return plan.model_copy(update={"clock": times, **dict.fromkeys(TRAFFIC, ())})
 
 
+def _script(plan: Plan) -> str:
+    """Return the commands of a plan's set-up, one per line, each in its node's namespace."""
+    lines = [f"{_inside(step.node)}{command}" for step in plan.setup for command in _commands(step)]
+    return "\n".join(("set -e", *lines)) + "\n"
+
+
+def _inside(node: str | None) -> str:
+    return f"nsenter --net=/run/netns/{node} " if node else ""
+
+
+def _commands(step: Step) -> Iterable[str]:
+    if isinstance(step, SetSysctls):
+        yield join(["sysctl", "-q", "-w", *(f"{n}={value}" for n, value in step.sysctls.items())])
+    elif isinstance(step, SetParameters):
+        for name, value in step.parameters.items():
+            yield f"echo {value} > /sys/module/{step.module}/parameters/{name}"
+    elif isinstance(step, SetOffloads):
+        yield join(
+            ["ethtool", "-K", step.interface, *(w for name in step.off for w in (name, "off"))]
+        )
+    elif not isinstance(step, Copy):
+        typed = getattr(step, "stdin", ())
+        yield "\n".join((f"{join(step.run)} > /dev/null << 'END'", *typed, "END"))
+
+
+def _seen(plan: Plan, name: str) -> str:
+    """Return a script that writes the state of each node to a file of the run's folder."""
+    settings = {
+        s.node: join(["sysctl", *s.sysctls]) for s in plan.setup if isinstance(s, SetSysctls)
+    }
+    nodes = sorted({step.node for step in plan.setup if step.node})
+    shown = [f"{_inside(node)}{each}" for node in nodes for each in (*SEEN, settings[node])]
+    return "{ " + "; ".join(shown) + f"; }} > /mnt/run/{name}\n"
+
+
 def _network(guest: Guest, folder: Path, plan: Plan, words: str) -> str:
     """Run a shell script in a guest that runs nothing else; return each node's state after it."""
     folder.mkdir()
-    (folder / "script").write_text(words + seen(plan, "network.txt"))
+    (folder / "script").write_text(words + _seen(plan, "network.txt"))
     give(folder)
     plan.write(folder / PLAN)
     uml.run(guest, folder, lambda _: None, runner=["/bin/sh", "/mnt/run/script"])
@@ -90,7 +141,7 @@ def test_a_plan_is_carried_out_by_hand(guest: Guest, tmp_path: Path, name: str) 
     """
     plan = _set_up(name)
     run = _network(guest, tmp_path / "run", plan, f"{' '.join(RUNNER)}\n")
-    replayed = _network(guest, tmp_path / "replayed", plan, script(plan))
+    replayed = _network(guest, tmp_path / "replayed", plan, _script(plan))
     assert replayed == run
 
 

@@ -1,13 +1,19 @@
-"""The tc plugin q_dtm.so and the tool dtm: refusals that never reach a kernel."""
+"""Refusals of our qdiscs: by the tc plugin, by the tool dtm, and by the kernel of any request."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
+from channels import REFUSING
 from dtm_raw import RANGES
 from support.guest.dtm_cases import plugin_says
+from support.guest.module_trials import check_fuzzed
+from support.runs import kept_in_guest
 
 from twoway.guest.cache import Guest
-from twoway.paths import ROOT
+from twoway.paths import KERNEL_MODULES, ROOT
+
+# The tc plugin q_dtm.so and the tool dtm: refusals that never reach a kernel.
 
 # Options whose name is not their attribute's in lower case with dashes.
 NAMES = {"MIN_SLOTS": "min", "MAX_SLOTS": "max", "SLOT_RATE": "slot"}
@@ -159,3 +165,22 @@ def test_tool_explains_itself(guest: Guest, words: str) -> None:
     assert (status, errors) == (0, "")
     assert usage.startswith("usage: dtm pool add NAME slots N ")
     assert dtm(guest, *words.split()) == (2, "", usage)
+
+
+# Random and malformed requests for each of our qdiscs, in the guest of every run.
+
+FUZZ = KERNEL_MODULES / "tests/fuzz"
+REQUESTS = 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("qdisc", REFUSING)
+def test_a_qdisc_answers_any_request(guest: Guest, tmp_path: Path, qdisc: str) -> None:
+    """Each of 20 000 requests is accepted or refused with a sentence; each sentence occurs."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    compile_fuzzer = f"cc -O2 -static -o {folder / 'qdisc_fuzz'} {FUZZ / 'qdisc_fuzz.c'}"
+    subprocess.run(compile_fuzzer.split(), check=True)
+    arguments = ["/mnt/run/qdisc_fuzz", qdisc, "2", str(REQUESTS)]
+    kept_in_guest(guest, folder, FUZZ / "any_guest.py", *arguments, modules=f"sch_{qdisc}")
+    check_fuzzed(folder, qdisc, REQUESTS)

@@ -14,8 +14,7 @@ from channels import refusals
 from dtm_in_guest import all_names, tdc_cases
 from dtm_raw import CASES, raw_cases
 from rtnetlink import NUMBERS, parse_attributes
-from support.guest.dtm_cases import plugin_says, run_dtm_cases
-from support.guest.kernel_tools import SPECS, YNL, kernel_tools
+from support.guest.dtm_cases import SPECS, YNL, kernel_tools, plugin_says, run_dtm_cases
 
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES

@@ -1,4 +1,4 @@
-"""`twoway like` finds the path and the flows of a capture again, where both are known."""
+"""Searches find what is known: paths by `twoway like`, harm by `twoway hunt`."""
 
 import json
 from dataclasses import replace
@@ -12,9 +12,13 @@ from support.runs import carry_out
 from support.warm_command import twoway
 
 from twoway.errors import UsageError
+from twoway.sweeps.hunt import _LINK, GOALS, document_of, free_mbit, values_of
 from twoway.sweeps.likeness import Transfer, experiment_like
 
 pytestmark = pytest.mark.usefixtures("guest")
+
+
+# `twoway like` finds the path and the flows of a capture again, where both are known.
 
 
 def test_only_a_capture_near_the_sender_shows_the_path() -> None:
@@ -143,3 +147,34 @@ def test_a_known_path_is_found(
     again = twoway("like", capture, "--results", "results", cwd=tmp_path)
     assert again.returncode == 2
     assert "like.yml: exists already" in again.stderr
+
+
+# Finds of `twoway hunt`: settings in which a control is known to do badly.
+
+BESIDE = {"rival": "cubic", "rival_start_s": 0}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("control", "goal", "fields"),
+    [
+        ("bbr", "harms", {**BESIDE, "queue_bdp": 0.5, "seconds": 4}),
+        ("vegas", "starves", {**BESIDE, "queue_bdp": 4, "delay_ms": 20, "seconds": 10}),
+        ("reno", "shrew", {"every_s": 0.25, "for_ms": 100, "seconds": 8}),
+        ("reno", "locks", {"dtm": True, "delay_ms": 40, "queue_bdp": 0.1, "seconds": 16}),
+    ],
+)
+def test_known_settings_are_finds(
+    tmp_path: Path, control: str, goal: str, fields: dict[str, Any]
+) -> None:
+    """BBR beside CUBIC at half a BDP, Vegas beside CUBIC, the shrew, and a locked DTM channel.
+
+    Sources: Hock, Bless and Zitterbart 2017; Mo et al. 1999; Kuzmanovic and Knightly 2003;
+    Abrahamsson et al. 2002.
+    """
+    setting = {name: values[0] for name, values in _LINK.items()} | fields
+    text = yaml.safe_dump(document_of(control, setting, "known"), sort_keys=False)
+    assert len(text) < 1000
+    (tmp_path / "known.yml").write_text(text)
+    values = values_of(carry_out(tmp_path / "known.yml", tmp_path / "results"))
+    assert GOALS[goal].badness(values, free_mbit(setting)) > GOALS[goal].limit

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.guest.in_guest import run_in_guest
-from support.lab.multihost_places import PLACES
+from support.lab.lab_hosts import PLACES
 from support.running import ROOT, measure, metrics, twoway, write_experiment
 
 from twoway.contract.verdicts import GOOD, TELLS_LITTLE, VERDICTS, Verdicts

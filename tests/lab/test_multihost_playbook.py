@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.lab.lab_hosts import DOWN, Lab, lab
-from support.lab.multihost_places import PLACES
+from support.lab.lab_hosts import DOWN, PLACES, Lab, lab
 from support.lab.playing import PLAYBOOKS, play
 from support.running import SMALL, write_experiment
 

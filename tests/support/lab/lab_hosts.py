@@ -39,6 +39,18 @@ Subsystem sftp internal-sftp
 _RECORDS = ("/var/log/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/run/")
 _BACKUPS = tuple(f"/etc/{name}-" for name in ("group", "gshadow", "passwd", "shadow"))
 
+# Three hosts for the topology two_node, with two cables: each host's line of the inventory.
+PLACES: dict[str, dict[str, Any]] = {
+    "left": {"twoway_nodes": ["h1"], "twoway_links": {"h1-eth0": "enp1s0"}},
+    "middle": {
+        "twoway_nodes": ["r1", "r2"],
+        "twoway_links": {"r1-eth0": "enp1s0", "r2-eth0": "enp2s0"},
+    },
+    "right": {"twoway_nodes": ["h2"], "twoway_links": {"h2-eth0": "enp1s0"}},
+}
+# Host and interface at each end.
+CABLES = ((("left", "enp1s0"), ("middle", "enp1s0")), (("middle", "enp2s0"), ("right", "enp1s0")))
+
 
 @dataclass
 class LabHost:

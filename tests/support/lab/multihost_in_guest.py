@@ -18,8 +18,7 @@ from typing import Any
 
 sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests")]
 
-from support.lab.lab_hosts import Lab, LabHost, lab
-from support.lab.multihost_places import CABLES, PLACES
+from support.lab.lab_hosts import CABLES, PLACES, Lab, LabHost, lab
 from twoway.backends.native import NEEDED, _key
 from twoway.contract.network import READY_NS
 from twoway.contract.writing import write_json
