@@ -1,5 +1,6 @@
 """Fixtures and the mark of tests on the real guest, and the order of test files on workers."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -36,6 +37,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Keep the runs of tests within their space; workers do not."""
     if not hasattr(session.config, "workerinput"):
         remove_old_runs()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while tests are collected: modules and items stay, and there are many."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
