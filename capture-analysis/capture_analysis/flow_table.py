@@ -107,6 +107,20 @@ class FlowTable:
         """Mark the directions in which a SYN was seen, shape (n, 2)."""
         return self._has_bit(Seen.SYN)
 
+    def nat_faces(self) -> list[tuple[int, int]]:
+        """Return pairs of connections that show the same packets, on both sides of a NAT.
+
+        Both ISNs are the same in both, and one end's address or port. A NAT that changes ISNs, and
+        a capture without the handshake, show none.
+        """
+        known = np.flatnonzero(self.syns_seen().all(axis=1))
+        isns = self.rows["base"][known].astype(np.uint64) @ np.array([1 << 32, 1], dtype=np.uint64)
+        known, isns = known[(order := np.argsort(isns, kind="stable"))], isns[order]
+        alike = np.flatnonzero(isns[1:] == isns[:-1])
+        pairs = zip(known[alike].tolist(), known[alike + 1].tolist(), strict=True)
+        ends = (self.source, self.destination)
+        return [pair for pair in pairs if sum(len({*map(end, pair)}) for end in ends) == 3]
+
     def _has_bit(self, what: Seen) -> BoolArray:
         bits = np.array([what, what << 1], dtype=np.uint8)
         return (self.rows["seen"][:, np.newaxis] & bits) > 0

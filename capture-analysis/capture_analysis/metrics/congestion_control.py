@@ -295,7 +295,7 @@ def window_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Window | N
         np.interp(slots[0], slots[0, known], each[known])[sent]
         for each in (slots[4], slots[7] / np.maximum(slots[6], 1), slots[6])
     )
-    shortest_ns = slots[4, known].min()
+    shortest_ns = max(int(slots[4, known].min()), _LEAST_NS)
     slot, flight, again = slots[0, sent], slots[1, sent] / segment_bytes, slots[5, sent] > 0
     trips = np.maximum(trips, trip_ns)
     calm = ~again if not again.all() else again
@@ -308,7 +308,7 @@ def window_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Window | N
         again,
         np.cumsum(np.diff(slot, prepend=slot[0]) * trip_ns / trips),
         trips / shortest_ns,
-        least / shortest_ns,
+        np.maximum(least / shortest_ns, 1),
         shortest_ns / 1e9,
         float(np.clip(whole if abs(per_ack - whole) < 0.3 else per_ack, 1, 4)),
         float(np.median(slots[3, known] - slots[1, known]) / segment_bytes),

@@ -283,6 +283,13 @@ def warnings(measured: Measured) -> list[str]:
             f"{one_sided} of {len(measured.flows)} connections have packets of one direction only: "
             "round trip times, acknowledgements and the tap's place are unknown for them"
         )
+    if faces := measured.flows.nat_faces():
+        names = " and ".join(map(measured.flows.name, faces[0]))
+        found.append(
+            f"{len(faces)} of {len(measured.flows)} connections are captured on both sides of a "
+            f"NAT, {names} for one: sums count their packets twice, and shares of links, too; a "
+            "capture of one interface, or a filter of one side's addresses, counts them once"
+        )
     clock_ns = int(measured.facts.clock_ns.max(initial=0))
     first_ns, last_ns = _span_ns(measured)
     if first_ns == last_ns and capture.counts.packets > 1:
@@ -302,10 +309,9 @@ def warnings(measured: Measured) -> list[str]:
         )
     unseen, holes = (int(n) for n in measured.tally.unseen.values().sum(axis=0))
     if unseen:
-        later = capture.counts.later_fragments
         why = (
-            f"of {later} fragments of IP packets behind the first ones the bytes are not counted"
-            if later
+            "they are in later fragments"
+            if capture.counts.later_fragments
             else "it missed packets, or saw one of several paths"
         )
         found.append(

@@ -69,6 +69,7 @@ _PAUSES = "limited_pause", "afar_pause"
 _HIDES_A_QUEUE = {"congestion window", "sender"}
 AT_ONCE = "its data came at one time"
 _NO_RATE_SEEN = "the link's rate cannot be seen, and it may be full"
+_MERGED = "an offload merged segments, which hides the link's rate, and it may be full"
 _NO_QUEUE_SEEN = "neither the link's rate nor a queue can be seen, and it may be full"
 
 Causes = Mapping[str, tuple[str, str]]
@@ -102,6 +103,7 @@ def limit_of(values: Numbers) -> Limit:
         or _idle(values)
         or _full_link(values)
         or _standing_queue(values, waits)
+        or _hidden_link(values, waits)
         or _longest_wait(values, waits)
     )
     return replace(found, sentence=" ".join((found.sentence, *troubles(values))))
@@ -222,6 +224,17 @@ def _standing_queue(values: Numbers, causes: Causes) -> Limit | None:
     delayed = "data" if causes is CAUSES_AFAR else "data or of their ACKs"
     text = f"A queue stood for {_percent(stands)} of the time, on the way of the {delayed}"
     return Limit(QUEUE, stands, f"{text}{_paused(values)}.{_least(values)}")
+
+
+def _hidden_link(values: Numbers, causes: Causes) -> Limit | None:
+    """Tell whether merged segments hide the rate of a link that may be full, as delays suggest."""
+    shortest, median = (_number(values, name) or 0.0 for name in ("rtt_min", "rtt_median"))
+    known = _number(values, "link_use") is not None or not _number(values, "segments_merged")
+    if known or not 0 < QUEUED * shortest < median:
+        return None
+    if _longest_wait(values, causes).cause not in _HIDES_A_QUEUE:
+        return None
+    return Limit(CANNOT_TELL, None, f"It cannot be told: {_MERGED}.{_least(values)}")
 
 
 def _longest_wait(values: Numbers, causes: Causes) -> Limit:

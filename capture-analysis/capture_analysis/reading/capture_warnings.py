@@ -49,6 +49,10 @@ class Tunnels(Enum):
 _SENTENCES = {
     "malformed": "{frames} with contradictory headers, left out",
     "no_timestamp": "{frames} without a time, left out",
+    "later_fragments": (
+        "{packets} are fragments of IP packets behind the first ones: without TCP's header they "
+        "belong to no connection, and their bytes are not counted"
+    ),
     "beyond_2262": "{frames} at a time beyond the year 2262, left out",
     "encrypted": (
         "{frames} of an encrypted wireless link, left out: capture on a machine that decrypts, or"

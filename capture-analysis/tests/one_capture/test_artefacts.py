@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,8 +18,9 @@ from capture_analysis.one_capture.single import measure
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.capture_warnings import warnings_of
 from capture_analysis.reading.parsing import Counts
-from hand_built import Frame, classic, ethernet, gre, ipv4, ipv6, mpls, pppoe, udp, vlan
+from hand_built import Frame, classic, ethernet, gre, ipv4, ipv6, mpls, pppoe, tcp, udp, vlan
 from measured_captures import arriving, capture_of, values
+from pcap_files import pcap
 from simulated_path import Connection, Link, Simulation
 
 
@@ -106,13 +108,35 @@ def test_bytes_that_the_capture_lacks_are_not_delivered_at_once() -> None:
     assert found.bottleneck_rate == pytest.approx(10, rel=0.01)
 
 
-def test_fragments_are_the_reason_of_holes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If IP packets were fragmented, the warning of missing bytes names the fragments."""
-    capture = capture_of(arriving())
-    capture.whole.payload_bytes[capture.whole.payload_bytes > 0] -= 100
-    monkeypatch.setattr(type(capture), "counts", Counts(packets=1200, later_fragments=600))
-    (said,) = document(measure(capture))["warnings"]
-    assert "of 600 fragments of IP packets behind the first ones the bytes are not counted" in said
+@pytest.mark.parametrize("acks", [True, False])
+def test_fragments_are_named(tmp_path: Path, *, acks: bool) -> None:
+    """The bytes of later fragments are missing, and a warning says so, with ACKs and without."""
+    frames = []
+    for number in range(50):
+        whole = tcp(seq=1 + 2000 * number) + bytes(2000)
+        # 1480 bytes with TCP's header, then 540; the offset counts units of 8 bytes.
+        frames.append((3000 * number, ethernet(ipv4(whole[:1480], fragment=0x2000))))
+        frames.append((3000 * number + 1, ethernet(ipv4(whole[1480:], fragment=185))))
+        if acks:
+            ack = tcp(source=2000, destination=1000, seq=2, ack=2001 + 2000 * number)
+            frames.append((3000 * number + 2, ethernet(ipv4(ack, source=2, destination=1))))
+    path = tmp_path / "fragments.pcap"
+    path.write_bytes(pcap(frames))
+    said = " ".join(document(measure(Capture(path)))["warnings"])
+    assert "50 packets are fragments of IP packets behind the first ones" in said
+    assert ("they are in later fragments" in said) == acks
+
+
+def test_both_sides_of_a_nat_are_named() -> None:
+    """A connection that is captured with two addresses of one end is named, with both."""
+    inside, outside = arriving(), replace(arriving(), port=40001)
+    capture = capture_of(inside, outside)
+    capture.flows.rows["base"] = 1000, 5000
+    said = " ".join(document(measure(capture))["warnings"])
+    assert "1 of 2 connections are captured on both sides of a NAT" in said
+    assert "10.0.1.1:40000 > 10.0.2.1:5001 and 10.0.1.1:40001 > 10.0.2.1:5001 for one" in said
+    capture.flows.rows["base"][1] = 1000, 6000
+    assert "NAT" not in " ".join(document(measure(capture))["warnings"])
 
 
 def test_several_interfaces_are_named() -> None:

@@ -7,6 +7,7 @@ from capture_analysis.metrics.transfer_limits import NOT_NEAR, SCALE_WAS_CUT
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.limit import AT_ONCE, CANNOT_TELL, LINK, QUEUE, limit_of, queueing
 from capture_analysis.one_capture.single import measure
+from measured_captures import values
 from simulated_path import Connection, Link, Simulation
 
 WAITS: dict[str, Any] = {
@@ -182,6 +183,37 @@ def test_what_a_full_link_looks_like(cause: str) -> None:
     assert found.sentence.startswith("It cannot be told: neither the link's rate nor a queue")
     assert limit_of(values | {"standing_queue": 0.1}).share == 0.9
     assert limit_of(values | {"link_use": 0.1}).share == 0.9
+
+
+def test_an_offload_hides_a_full_link() -> None:
+    """Where merged segments hide the rate of a full link, no window is named in its place."""
+    links = Link(1.1e7, 10_000_000, 16_000_000), Link(1.1e7, 10_000_000, 16_000_000)
+    mine = Connection(segments=1000, window=106, tick_ns=1_000_000, announced=1 << 20)
+    others = [
+        Connection(segments=1000, window=48, tick_ns=4_000_000, sender=1, announced=1 << 20)
+        for _ in range(3)
+    ]
+    simulation = Simulation(links, [mine, *others], "middle").run(8000)
+    found = limit_of(vars(values(measure(simulation.captured(merge=44)), 2)))
+    assert found.cause == CANNOT_TELL
+    assert "an offload merged segments" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({}, CANNOT_TELL),
+        ({"segments_merged": 0}, "congestion window"),
+        ({"link_use": 0.5}, "congestion window"),
+        ({"rtt_median": 41}, "congestion window"),
+        ({"limited_congestion_window": 0.0, "limited_recovery": 0.9}, "recovery"),
+    ],
+)
+def test_what_an_offload_hides(change: dict[str, Any], cause: str) -> None:
+    """Merged segments matter if the round trip grew, no rate is known, and a window would limit."""
+    waits = {"limited_congestion_window": 0.9, "data_time": 20.0, "standing_queue": 0.0}
+    merged = {"segments_merged": 9, "rtt_min": 40, "rtt_median": 80}
+    assert limit_of(waits | merged | change).cause == cause
 
 
 def test_pauses_of_a_sender_far_away() -> None:

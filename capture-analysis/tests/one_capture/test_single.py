@@ -23,10 +23,10 @@ def mixed() -> ColumnCapture:
     """Make connections of many kinds: compressed, held, duplicated, retransmitted, two-way."""
     exchanges = [
         compressed(),
-        compressed(port=40001, held=True, tick_ns=1_000_000),
-        compressed(port=40002, turned=True, window=30, bunch=20),
-        arriving(port=40003),
-        arriving(port=40004, turned=True, segments=20),
+        compressed(port=40001, isn=2000, held=True, tick_ns=1_000_000),
+        compressed(port=40002, isn=3000, turned=True, window=30, bunch=20),
+        arriving(port=40003, isn=4000),
+        arriving(port=40004, isn=5000, turned=True, segments=20),
         compressed(port=40005, isn=(1 << 32) - 4000, bunch=3),
         arriving(port=40006, host=7),
     ]
