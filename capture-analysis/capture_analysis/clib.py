@@ -46,7 +46,6 @@ _PROTOTYPES = {
     "ca_histogram_add_bins": (_BOOL, [_POINTER, _POINTER, _SIZE]),
     "ca_histogram_bins": (_SIZE, [_POINTER, _POINTER]),
     "ca_order": (_SIZE, [_POINTER, _SIZE, _POINTER, _SIZE, _POINTER]),
-    "ca_gather": (_BOOL, [_POINTER, _SIZE, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER]),
     "ca_streaks_add": (_SIZE, [_POINTER, _SIZE, _INT64, _POINTER, _POINTER]),
     "ca_steps_sum": (None, [_POINTER, _POINTER, _INT64, _INT64, _POINTER]),
     "ca_steps_of_queue": (None, [_POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER]),

@@ -14,7 +14,7 @@ from capture_analysis.columns import BoolArray, IntArray, Mark, Packets
 from capture_analysis.facts.facts import Facts, FloatArray, Number
 from capture_analysis.facts.native_block import NativeBlock
 from capture_analysis.facts.running_totals import Previous
-from capture_analysis.gather import by_lane, gather
+from capture_analysis.lane_order import by_lane
 from capture_analysis.tracking import Kind, Tracked
 
 _TRACKED = frozenset(Tracked.__dataclass_fields__)
@@ -40,7 +40,7 @@ class View:
         # both.
         self._packets, self._tracked = block.packets, block.tracked
         self._columns: dict[str, IntArray] = {}
-        self._order = order = by_lane(block.direction, captured)
+        order = by_lane(block.direction, captured)
         self.rows, self.places = order.rows, order.places
         self.directions, self.counts = order.lanes, order.counts
         self.ends = np.cumsum(self.counts) - 1
@@ -53,7 +53,8 @@ class View:
         """Return a column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
             source = self._tracked if column in _TRACKED else self._packets
-            self._columns[column] = gather(getattr(source, column), self._order)
+            taken: IntArray = getattr(source, column).take(self.rows)
+            self._columns[column] = taken.astype(np.int64, copy=False)
         return self._columns[column]
 
     @cached_property

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Gathering: sorts packets by lane, and copies their columns in that order; see gather.py.
+ * Sorts packets by lane; see lane_order.py.
  */
-#ifndef CAPTURE_ANALYSIS_GATHER_H
-#define CAPTURE_ANALYSIS_GATHER_H
+#ifndef CAPTURE_ANALYSIS_ORDER_H
+#define CAPTURE_ANALYSIS_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define CA_ORDER_BEYOND SIZE_MAX		/* a row is not in the table */
 #define CA_ORDER_NO_MEMORY (SIZE_MAX - 1)
 
-/* Rows by lane, in each lane as given; laid out as LaneOrder in gather.py. */
+/* Rows by lane, in each lane as given; laid out as LaneOrder in lane_order.py. */
 struct ca_lane_order {
 	int64_t *places;	/* place of each given row */
 	int64_t *rows;		/* row at each place */
@@ -28,13 +28,5 @@ struct ca_lane_order {
  */
 CA_API size_t ca_order(const uint32_t *lane, size_t size, const int64_t *rows, size_t count,
 		       const struct ca_lane_order *order);
-
-/*
- * Copies the values of a column of `size` numbers at `count` rows, each to its place. False if a
- * row or place is out of range, or if the numbers are not 1, 2, 4 or 8 bytes wide; numbers of 8
- * bytes are signed, others unsigned.
- */
-CA_API bool ca_gather(const void *column, size_t width, size_t size, const int64_t *rows,
-		      const int64_t *places, size_t count, int64_t *to);
 
 #endif

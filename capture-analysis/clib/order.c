@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets are read in capture order and written in lane order: only a few lanes grow at a time,
- * each in sequence. Reading in lane order would miss the cache for every value.
- *
  * The sort is a counting sort: connections that are busy at the same time have numbers near each
  * other, so that the range from the least lane to the greatest is small.
  */
 #include <stdlib.h>
 
-#include "gather.h"
+#include "order.h"
 
 struct range {
 	uint32_t least, greatest;
@@ -64,33 +61,4 @@ size_t ca_order(const uint32_t *lane, size_t size, const int64_t *rows, size_t c
 	}
 	free(place);
 	return lanes;
-}
-
-#define gather(type)								\
-	do {									\
-		const type *from = column;					\
-										\
-		for (size_t at = 0; at < count; at++) {				\
-			if ((uint64_t)rows[at] >= size || (uint64_t)places[at] >= count)	\
-				return false;					\
-			to[places[at]] = (int64_t)from[rows[at]];			\
-		}								\
-		return true;							\
-	} while (0)
-
-bool ca_gather(const void *column, size_t width, size_t size, const int64_t *rows,
-	       const int64_t *places, size_t count, int64_t *to)
-{
-	switch (width) {
-	case sizeof(uint8_t):
-		gather(uint8_t);
-	case sizeof(uint16_t):
-		gather(uint16_t);
-	case sizeof(uint32_t):
-		gather(uint32_t);
-	case sizeof(int64_t):
-		gather(int64_t);
-	default:
-		return false;
-	}
 }

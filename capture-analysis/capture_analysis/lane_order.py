@@ -1,6 +1,4 @@
-"""Sort packets by lane and copy their columns in that order.
-
-In C (clib/gather.c), by ctypes.
+"""Sort packets by lane; in C (clib/order.c), by ctypes.
 
 A lane is the number of a sequence of packets, such as a direction (directions.py).
 """
@@ -14,13 +12,13 @@ from numpy.typing import NDArray
 from capture_analysis import clib
 from capture_analysis.columns import IntArray
 
-# Values of clib/gather.h.
+# Values of clib/order.h.
 _BEYOND = ctypes.c_size_t(-1).value
 _NO_MEMORY = _BEYOND - 1
 
 
 class _LaneOrder(ctypes.Structure):
-    """Laid out as struct ca_lane_order in clib/gather.h."""
+    """Laid out as struct ca_lane_order in clib/order.h."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("places", "rows", "lanes", "counts")]
 
@@ -30,14 +28,12 @@ class LaneOrder:
     """Rows sorted by lane; rows of one lane keep the order given.
 
     Attributes:
-        given: shape (n,), the rows as they were given.
         places: shape (n,), the place of each given row in the sorted order.
         rows: shape (n,), the row at each place.
         lanes: shape (k,), the lanes that have rows, ascending.
         counts: shape (k,), rows of each of these lanes.
     """
 
-    given: IntArray
     places: IntArray
     rows: IntArray
     lanes: IntArray
@@ -65,32 +61,4 @@ def by_lane(lane: NDArray[np.uint32], rows: IntArray) -> LaneOrder:
         raise IndexError(f"rows beyond {len(lane)}")
     if found == _NO_MEMORY:
         raise MemoryError
-    return LaneOrder(rows, places, ordered, lanes[:found], counts[:found])
-
-
-def gather(column: NDArray[np.integer], order: LaneOrder) -> IntArray:
-    """Copy a column in lane order, as int64, in which differences do not wrap.
-
-    Args:
-        column: shape (n,), of a type of COLUMN_TYPES or TRACKED_TYPES.
-        order: k rows of 0..n-1, sorted.
-
-    Returns: shape (k,).
-    Raises: IndexError if a row or place is out of range.
-    """
-    rows, places = order.given, order.places
-    gathered = np.empty(len(rows), dtype=np.int64)
-    column = np.ascontiguousarray(column)
-    if rows.shape != places.shape or not rows.dtype == places.dtype == np.int64:
-        raise ValueError("rows and places must be int64 and of one length")
-    if not clib.load().ca_gather(
-        column.ctypes.data,
-        column.itemsize,
-        len(column),
-        rows.ctypes.data,
-        places.ctypes.data,
-        len(rows),
-        gathered.ctypes.data,
-    ):
-        raise IndexError(f"rows beyond {len(column)}, or places beyond {len(rows)}")
-    return gathered
+    return LaneOrder(places, ordered, lanes[:found], counts[:found])
