@@ -1,4 +1,4 @@
-"""Functions of columns: streaks found block by block, gathered rows, and step functions."""
+"""Functions of columns: streaks found block by block, rows by lane, and step functions."""
 
 from itertools import groupby, pairwise
 

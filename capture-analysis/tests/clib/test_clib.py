@@ -18,7 +18,7 @@ FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
 VALGRIND_INPUTS = 100
 # The fuzzer's targets without the parser, which has a corpus.
-TARGETS = ["track", "histogram", "streaks", "gather", "match", "steps", "walk"]
+TARGETS = ["track", "histogram", "streaks", "order", "match", "steps", "walk"]
 
 
 def need(*programs: str) -> None:
