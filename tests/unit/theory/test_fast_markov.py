@@ -8,8 +8,8 @@ import pytest
 from support.connections import bottleneck, connection
 
 from twoway.theory.fast import Direction, slope
-from twoway.theory.fast_markov import Arrivals, fractions
 from twoway.theory.network import Setup
+from twoway.theory.predictions.fast_markov import Arrivals, fractions
 from twoway.theory.predictions.fast_transfers import Stretch, Transfer, delays, stretches
 from twoway.theory.registry import predict
 
