@@ -12,7 +12,7 @@ from capture_analysis.cli import main
 from capture_analysis.metrics import numbered_datagrams, quic
 from capture_analysis.one_capture.document import analyse
 from capture_analysis.reading.datagrams import Quic
-from hand_built import ethernet, ipv4, ipv6, tagged
+from hand_built import ethernet, ipv4, ipv6, tagged, udp
 from pcap_files import EPOCH_NS, pcap
 
 MS = 1_000_000
@@ -24,7 +24,7 @@ Sent = tuple[float, int, bytes]
 def datagram(sender: int, payload: bytes, ports: tuple[int, int] = (50_000, 443)) -> bytes:
     """Make UDP's header and payload."""
     source, destination = ports[:: -1 if sender else 1]
-    return struct.pack(">HHHH", source, destination, 8 + len(payload), 0) + payload
+    return udp(payload, destination, source)
 
 
 def write(path: Path, packets: Iterable[Sent], *, snap_bytes: int = 65535) -> Path:

@@ -159,7 +159,7 @@ def test_pictures_say_their_stretch(single: Path, pair: Path) -> None:
     for folder in (single, pair):
         page = (folder / "report.html").read_text()
         captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
-        plots = json.loads(re.findall(r'id="plots">(.*?)</script>', page)[0])["plots"]
+        plots = packed_page.plots(page)
         titles = [each["x"]["label"] for each in plots.values()]
         stretch = re.compile(r"It (shows|opens on) [\d.e-]+ to [\d.e+]+ s")
         assert [bool(stretch.search(each)) for each in captions] == [
@@ -170,7 +170,7 @@ def test_pictures_say_their_stretch(single: Path, pair: Path) -> None:
 def test_data_are_seen_behind_acks(single: Path) -> None:
     """Bars of data are drawn below the line of ACKs, and at least twice as wide."""
     page = (single / "report.html").read_text()
-    plots = json.loads(re.findall(r'id="plots">(.*?)</script>', page)[0])["plots"]
+    plots = packed_page.plots(page)
     traces = plots["time-sequence"]["traces"]
     names = [trace["name"] for trace in traces]
     data, acks = names.index("data"), names.index("acknowledged")

@@ -1,6 +1,5 @@
 """Packets as columns, and connections with common numbers in several captures."""
 
-import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from capture_analysis.common_flows import CommonFlows
 from capture_analysis.flow_table import TCP, UDP, FlowTable
 from capture_analysis.reading.capture import read_capture
 from conversation import packets
-from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
+from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp, udp
 
 THERE = {"source": 1, "destination": 2}
 BACK = {"source": 2, "destination": 1}
@@ -38,10 +37,9 @@ def answered(flags: int = ACK, seq: int = 1) -> bytes:
     return ethernet(ipv4(tcp(b"", flags, source=2000, destination=1000, seq=seq), **BACK))
 
 
-def datagram(content: bytes, source: int = 1000, destination: int = 2000) -> bytes:
-    """Make a UDP frame from 10.0.0.1 to 10.0.0.2."""
-    header = struct.pack(">HHHH", source, destination, 8 + len(content), 0)
-    return ethernet(ipv4(header + content, 17, **THERE))
+def datagram(content: bytes) -> bytes:
+    """Make a UDP frame from 10.0.0.1:1000 to 10.0.0.2:2000."""
+    return ethernet(ipv4(udp(content, 2000, 1000), 17, **THERE))
 
 
 def read(folder: Path, *frames: bytes, every_protocol: bool = False) -> tuple[Packets, FlowTable]:

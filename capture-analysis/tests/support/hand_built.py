@@ -260,9 +260,9 @@ def conversation() -> list[bytes]:
     ]
 
 
-def udp(content: bytes, port: int) -> bytes:
+def udp(content: bytes, port: int, source_port: int = 50_000) -> bytes:
     """Make a datagram to a port."""
-    return struct.pack(">HHHH", 50_000, port, 8 + len(content), 0) + content
+    return struct.pack(">HHHH", source_port, port, 8 + len(content), 0) + content
 
 
 def gre(content: bytes, kind: int, flags: int = 0) -> bytes:
