@@ -55,7 +55,8 @@ def _schema(kind: str) -> Any:
     if kind in PUBLISHED:
         schema = model.model_json_schema()
         if model is Suite:
-            fields = {"enum": [*Experiment.model_json_schema()["properties"]]}
+            named = Experiment.model_json_schema()["properties"]
+            fields = {"enum": [field for field in named if field != "base"]}
             schema["properties"]["base"]["propertyNames"] = fields
             schema["$defs"]["Row"]["properties"]["experiment"]["propertyNames"] = fields
         return _without_steps(schema)
