@@ -15,11 +15,11 @@ from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
 from twoway.theory.network import Setup
 from twoway.theory.predictions import tahoe, tahoe_chain, tahoe_starts, zhang
+from twoway.theory.predictions.tahoe_chain import Hop, simulate
 from twoway.theory.registry import predict, printed_values
 from twoway.theory.tahoe.network import HELD_NS, QUICK, Receiver
 from twoway.theory.tahoe.outcome import Outcome, clusters
 from twoway.theory.tahoe.setting import outcome_of, random_starts
-from twoway.theory.tahoe_chain import Hop, simulate
 
 POINTS = {
     theory: [point for name in names for point in point_names(name)]
