@@ -119,13 +119,7 @@ def _beside(line: Line, column: str, was: str) -> str:
 
 
 def element_page(name: str, schema: Mapping[str, Any], tables: Any) -> str:
-    """Describe the field of a link element, and all fields below it.
-
-    Args:
-        name: a key of ELEMENTS.
-        schema: the profile's JSON Schema.
-        tables: a function that makes a table of a schema's fields.
-    """
+    """Describe the field of a link element, with tables of it and of all fields below it."""
     parts = schema["$defs"]
     field = schema["properties"].get(name) or parts["Direction"]["properties"][name]
     place = "profile" if name in schema["properties"] else "direction"

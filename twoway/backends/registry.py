@@ -58,10 +58,7 @@ def backend_for(point: Point, backend: Backend) -> Backend:
 def refuse_kernel(point: Point, backend: str, release_of: Callable[[], str]) -> None:
     """Check that a kernel has what the hosts' stacks need.
 
-    Args:
-        point: the experiment.
-        backend: the name of its backend.
-        release_of: returns the kernel's release, "" if unknown; called if a stack needs one.
+    Its release, "" if unknown, is asked for if a stack needs one.
 
     Raises: UsageError if a host's stack is that of another kernel.
     """

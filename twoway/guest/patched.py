@@ -89,9 +89,7 @@ def _refusal(said: str) -> str:
 def begin_with(base: Path, folder: Path) -> None:
     """Copy a build beside another source, so that make compiles what differs.
 
-    Args:
-        base: the folder of the built kernel, with `source` and `build`.
-        folder: a folder with a `source`; files that are equal get the times of those of `base`.
+    Files that are equal get the times of those of `base`.
     """
     call(["cp", "-a", str(base / "build"), str(folder)])
     _move(base, folder)

@@ -27,11 +27,7 @@ def collections_in(tests: Path) -> list[str]:
 def build_selftests(guest: Guest, collection: str, only: str, steps: Steps) -> list[str]:
     """Compile the programs of a collection beside its scripts, by the kernel's own Makefile.
 
-    Args:
-        guest: the guest; the programs are compiled with the headers of its source.
-        collection: one of collections_in().
-        only: the test that is wanted; "" for all of the collection.
-        steps: shows progress.
+    The headers are those of the guest's source; `only` is one test, "" all of the collection.
 
     Returns: the names of its tests.
     Raises: BuildError if the headers cannot be made, or the Makefile fails; UsageError without

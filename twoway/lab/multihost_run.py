@@ -50,13 +50,9 @@ def carry_out(folder: Path) -> None:
 
 
 def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) -> HostClock:
-    """Compute a host's offset and drift from two measurements.
+    """Compute a host's offset and drift from two measurements (clock_probe.Measured).
 
-    Args:
-        before: the measurement before the run (clock_probe.Measured), from which the host's start
-            was computed.
-        after: the measurement after the run.
-        start_ns: the start of traffic, on the same clock as the measurements' `at_ns`.
+    The host's start was computed from the first; the start of traffic is on the same clock.
     """
     drift = (after["offset_ns"] - before["offset_ns"]) / (after["at_ns"] - before["at_ns"])
     return HostClock(

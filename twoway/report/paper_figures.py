@@ -127,13 +127,10 @@ class PaperFigure:
 def paper_figures(
     source: Source, experiments: Sequence[Experiment], link: Link, failed: Sequence[str] = ()
 ) -> list[PaperFigure]:
-    """Draw a paper's figures and tables.
+    """Draw a paper's figures and tables from the runs of its experiments.
 
-    Args:
-        source: the paper.
-        experiments: its experiments, with their runs.
-        link: returns the address that a click on a run's point opens.
-        failed: ids of the points that have no run.
+    A click on a run's point opens the address that `link` returns; `failed` are points without a
+    run.
     """
     pictures: dict[str, dict[str, Figure]] = {}
     results = [result for experiment in experiments for result in experiment.results]

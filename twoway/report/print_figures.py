@@ -21,11 +21,9 @@ from twoway.report.series import named_series
 
 
 def drawn_figures(experiment: Experiment, names: Sequence[str]) -> list[Figure]:
-    """Draw figures of a sweep's runs.
+    """Draw figures of a sweep's runs, with their derived metrics.
 
-    Args:
-        experiment: the runs, with their derived metrics.
-        names: a metric or family, such as goodput, for its curve; or KIND:NAME.
+    A metric or family, such as goodput, names its curve; KIND:NAME another figure.
 
     Raises: UsageError for a name that no run has; AnalysisError if captures are needed and left
         out.

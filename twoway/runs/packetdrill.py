@@ -236,13 +236,9 @@ def run_alone(
 ) -> None:
     """Run a command in a guest that has nothing else to do.
 
-    Args:
-        guest: the guest that is booted.
-        folder: a folder, which gets what the guest leaves (vm/guest/packetdrill.py).
-        asked: the command, its folder, and its time limit.
-        readable: files and folders of the host, by their paths in the guest.
-        ipv6: as for uml.command().
-        stall_s: wall time that it may take; the guest reports no progress meanwhile.
+    `asked` has the command, its folder and its time limit; the folder gets what the guest leaves
+    (vm/guest/packetdrill.py). `readable` are files and folders of the host, by their paths in the
+    guest, which reports no progress for `stall_s`.
 
     Raises: RunError if the guest fails.
     """

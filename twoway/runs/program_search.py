@@ -24,11 +24,7 @@ def missing_programs(
 ) -> Iterator[str]:
     """List the programs that this machine does not have, each after its field.
 
-    Args:
-        name: the experiment's id.
-        experiment: the experiment.
-        files: the files of each program, by their paths in its folder, by the program's name; a
-            program without an entry is not searched in its files.
+    A program without an entry in `files`, by its name, is not searched in its files.
     """
     for line in experiment.setup_lines:
         if line.program and not shutil.which(line.program, path=GUEST_PATH):

@@ -155,13 +155,7 @@ class Search:
     def __init__(
         self, question: Experiment | Script, history: History, say: Callable[[str], None]
     ) -> None:
-        """Prepare a search; nothing is built yet.
-
-        Args:
-            question: what each commit is asked.
-            history: the repository.
-            say: called with the result of each commit.
-        """
+        """Prepare a search, which says what came of each commit; nothing is built yet."""
         self._question, self._history, self._say = question, history, say
         self._ran: dict[str, Ran] = {}
 

@@ -199,11 +199,8 @@ def _neighbours(events: Sequence[Event]) -> list[tuple[Event, Event]]:
 def measured_metric(analysis: Analysis, point: Point, metric: str | None) -> tuple[str, float, str]:
     """Measure a metric of a run: its name, its value and its unit.
 
-    Args:
-        analysis: the run.
-        point: its experiment.
-        metric: the metric; None for the goodput of the first connection, or, without one, the
-            utilisation of the first queue.
+    Without a name it is the goodput of the first connection, or, without one, the utilisation of
+    the first queue.
 
     Raises: UsageError if the run has no such metric.
     """
@@ -240,10 +237,7 @@ def run_changed(
 ) -> list[_Tried]:
     """Run an experiment once for each list of interventions, and measure a metric of each run.
 
-    Args:
-        changes: the interventions of each run, as in an experiment's file.
-        of: the experiment, its backend, the folder of its run without interventions, the metric.
-        crew: number of runs at the same time.
+    `of` are the experiment, its backend, the folder of its run without interventions, the metric.
     """
     point, backend, original, metric = of
     works = []
