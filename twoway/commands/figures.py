@@ -79,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
                 "`twoway compare` compares two experiments",
             )
         experiment = derive(experiment, derived)
-        if len(folders) == 1 and not (args.metric and experiment.axes):
+        answers = args.metric and experiment.axes and not (args.figure or args.flow)
+        if len(folders) == 1 and not answers:
             folder = first
             paths = run_figures(experiment, args.figure, args.flow, how)
         elif args.flow:
