@@ -96,10 +96,10 @@ def write_experiment(folder: Path, document: dict[str, Any], name: str = "small"
     return path
 
 
-def problems_of(path: str) -> list[str]:
+def problems_of(path: str | Path) -> list[str]:
     """List the problems of an experiment's file and points, each from the field's name on."""
     try:
-        for name in point_names(path):
+        for name in point_names(str(path)):
             load_point(name)
     except SpecError as error:
         return [problem.partition(": ")[2] for problem in error.problems]

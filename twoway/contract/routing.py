@@ -28,7 +28,7 @@ class Routes:
         self.ways = dict(ways)
         self._known: dict[str, str | None] = {}
 
-    def way_out(self, destination: str) -> str | None:
+    def interface_to(self, destination: str) -> str | None:
         """Find the interface at which packets to an address leave; None without a route."""
         if destination not in self._known:
             self._known[destination] = self._looked_up(ip_address(destination))

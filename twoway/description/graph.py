@@ -87,7 +87,7 @@ class Graph:
         while node != goal:
             if node != start and node in self.hosts:
                 raise SpecError([f"{node}: forwards no packets to {goal}: it is no LinuxRouter"])
-            name = self.routes[node].way_out(destination)
+            name = self.routes[node].interface_to(destination)
             way = next((i for i in self.interfaces_of(node) if i.name == name), None)
             if way is None:
                 raise SpecError([f"{node}: no route to {goal} ({destination})"])

@@ -336,7 +336,7 @@ class Run:
         flows = self._common.table if self._unread else self.flows
         for n in range(len(self._goals) // 2, len(flows)):
             self._goals += (flows.destination(n)[0], flows.source(n)[0])
-        out = {goal: routes.way_out(goal) == interface for goal in set(self._goals)}
+        out = {goal: routes.interface_to(goal) == interface for goal in set(self._goals)}
         return np.array([out[goal] for goal in self._goals], dtype=bool)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a backend refuses by field, and the kernel of a backend."""
+"""Fields that a backend refuses, and the kernel of a backend."""
 
 import subprocess
 from pathlib import Path

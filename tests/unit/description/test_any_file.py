@@ -171,7 +171,7 @@ FIELDS = ["left.window_packets", "right.window_packets", "left.start_s", "right.
 def _refused(folder: Path, text: str) -> str:
     path = folder / "hostile.yml"
     path.write_text(text, encoding="utf-8")
-    problems = problems_of(str(path))
+    problems = problems_of(path)
     assert problems
     assert all(len(problem) < 500 for problem in problems)
     return "\n".join(problems)
@@ -265,7 +265,7 @@ def test_cells_need_a_link_of_cells(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_problems_are_counted(tmp_path: Path) -> None:
-    """Of hundreds of problems in a file, fifty are printed and the others counted."""
+    """A file with hundreds of problems has fifty printed and the others counted."""
     text = BASE + "".join(f"x{number}: 1\n" for number in range(60))
     assert "10 problems more" in _refused(tmp_path, text)
 

@@ -87,8 +87,7 @@ def test_a_mistake_has_a_sentence(
     tmp_path: Path, intervention: dict[str, Any], problem: str
 ) -> None:
     """An intervention in what the experiment does not have is named with field and value."""
-    path = write_experiment(tmp_path, {**LINUX, "interventions": [intervention]})
-    (found,) = problems_of(str(path))
+    (found,) = problems_of(write_experiment(tmp_path, {**LINUX, "interventions": [intervention]}))
     places = ("interventions: ", "interventions.", *(f"interventions.0.{k}." for k in intervention))
     assert found.startswith(tuple(f"{place}{problem}" for place in places))
 
@@ -108,7 +107,7 @@ def test_no_later_change_sets_a_rate_back(
     profile = {"directions": {"forward": {**line, **fields}, "reverse": line}}
     change = {"link": {"direction": "forward", "rate_mbit": 2, "at_s": 0.5}}
     asked = {**LINUX, "profile": profile, "interventions": [change]}
-    (found,) = problems_of(str(write_experiment(tmp_path, asked)))
+    (found,) = problems_of(write_experiment(tmp_path, asked))
     assert found.endswith(f"directions.forward.{field}: each change would set the rate back")
 
 
@@ -133,7 +132,7 @@ def test_a_manager_keeps_what_it_can_mark(
         "interventions.0.keep.queue: forward has a manager that cannot mark a packet instead of "
         "dropping it"
     )
-    assert problems_of(str(path)) == ([] if kept else [sentence])
+    assert problems_of(path) == ([] if kept else [sentence])
 
 
 @pytest.mark.parametrize(
@@ -162,7 +161,7 @@ def test_tc_changes_a_rate_that_no_table_can(
     asked = [{"link": {"direction": "forward", "rate_mbit": rate_mbit, "at_s": 1}}]
     document = {**LINUX, "profile": {"directions": links}, "interventions": asked}
     path = write_experiment(tmp_path, document)
-    if found := problems_of(str(path)):
+    if found := problems_of(path):
         assert found[0].startswith(f"interventions.0.link.rate_mbit: {said}")
         return
     changes = build_plan(load_point(str(path)), in_kernel=True).changes

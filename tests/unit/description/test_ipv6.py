@@ -25,7 +25,7 @@ PREDICTED = {
 
 
 def _problems(folder: Path, **fields: Any) -> list[str]:
-    return problems_of(str(write_experiment(folder, {**SMALL, **fields})))
+    return problems_of(write_experiment(folder, {**SMALL, **fields}))
 
 
 @pytest.mark.parametrize(
@@ -94,21 +94,28 @@ NETWORKS = st.tuples(ADDRESSES, st.sampled_from((0, 8, 29, 30, 31, 32))).map(
 
 def test_the_longest_prefix_decides() -> None:
     """A host route wins over a network's, which wins over the default; IPv6 has the same order."""
-    ways = {"0.0.0.0/0": "up", "10.1.0.0/16": "left", "10.1.2.0/24": "right", "10.1.2.1/32": ITSELF}
-    routes = Routes(ways | {"fd00::/64": "six"})
+    table = {
+        "0.0.0.0/0": "up",
+        "10.1.0.0/16": "left",
+        "10.1.2.0/24": "right",
+        "10.1.2.1/32": ITSELF,
+    }
+    routes = Routes(table | {"fd00::/64": "six"})
     found = {
-        each: routes.way_out(each) for each in ("10.2.0.1", "10.1.0.1", "10.1.2.3", "10.1.2.1")
+        each: routes.interface_to(each) for each in ("10.2.0.1", "10.1.0.1", "10.1.2.3", "10.1.2.1")
     }
     assert list(found.values()) == ["up", "left", "right", ITSELF]
-    assert (routes.way_out("fd00::1"), routes.way_out("fe80::1")) == ("six", None)
+    assert (routes.interface_to("fd00::1"), routes.interface_to("fe80::1")) == ("six", None)
 
 
 @given(st.dictionaries(NETWORKS, st.sampled_from("abc")), ADDRESSES)
-def test_routes_are_those_of_a_search(ways: dict[IPv4Network, str], low: int) -> None:
+def test_routes_are_those_of_a_search(table: dict[IPv4Network, str], low: int) -> None:
     """A look-up finds the same as a search through all prefixes, in both versions of IP."""
     address, twin = ip_address(low), ip_address(IPV6_PREFIX | low)
-    held = sorted((n.prefixlen, way) for n, way in ways.items() if address in n)
+    held = sorted((n.prefixlen, name) for n, name in table.items() if address in n)
     expected = held[-1][1] if held else None
-    assert Routes({str(n): way for n, way in ways.items()}).way_out(str(address)) == expected
-    twins: dict[IPv6Network, str] = {network_in_ipv6(n): way for n, way in ways.items()}
-    assert Routes({str(n): way for n, way in twins.items()}).way_out(str(twin)) == expected
+    assert (
+        Routes({str(n): name for n, name in table.items()}).interface_to(str(address)) == expected
+    )
+    twins: dict[IPv6Network, str] = {network_in_ipv6(n): name for n, name in table.items()}
+    assert Routes({str(n): name for n, name in twins.items()}).interface_to(str(twin)) == expected

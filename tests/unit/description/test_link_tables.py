@@ -127,4 +127,4 @@ def _problems(folder: Path, text: str, **fields: Any) -> list[str]:
     link = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 9}
     given = {"table": "t.csv", **fields}
     profile = {"directions": {"down": given, "up": link, "other": {"table": "no.csv"}}}
-    return problems_of(str(write_experiment(folder, {**SMALL, "profile": profile})))
+    return problems_of(write_experiment(folder, {**SMALL, "profile": profile}))

@@ -58,7 +58,7 @@ def test_the_manifest_has_the_commands(tmp_path: Path) -> None:
 )
 def test_what_no_shell_reads(tmp_path: Path, setup: Any, problem: str) -> None:
     """A line that no shell can read is refused with its field and number."""
-    (found,) = problems_of(str(write_experiment(tmp_path, document(setup))))
+    (found,) = problems_of(write_experiment(tmp_path, document(setup)))
     assert problem in found
 
 
@@ -84,14 +84,14 @@ def test_another_kernel_is_not_judged(tmp_path: Path, kernel: str) -> None:
     """`vet` knows qdiscs and sysctls of the guest's kernel alone; others judge them in a run."""
     hosts = {"h1": {"qdisc": "hhf", "stack": {"sysctls": {"net.mptcp.enabled": 1}}}}
     path = write_experiment(tmp_path, document("true", hosts=hosts, kernel=kernel))
-    assert len(problems_of(str(path))) == (2 if kernel == "guest" else 0)
+    assert len(problems_of(path)) == (2 if kernel == "guest" else 0)
 
 
 def test_a_change_of_routes_is_of_the_topology(tmp_path: Path) -> None:
     """A host, a neighbour or a time that a change of routes cannot have has a sentence."""
     routes = [{"to": "h7", "via": "r2", "at_s": 1}, {"to": "h2", "via": "h2", "at_s": 2}]
     path = write_experiment(tmp_path, {**LINUX, "routers": {"r1": {"routes": routes}}})
-    assert problems_of(str(path)) == [
+    assert problems_of(path) == [
         'routers.r1.routes.0.to: no host "h7"; there are h1, h2',
         'routers.r1.routes.1.via: no neighbour "h2"; r1 has h1, r2',
         "routers.r1.routes.1.at_s: must be below duration_s (2), got 2",

@@ -22,7 +22,7 @@ PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
 
 def _problems(folder: Path, *programs: dict[str, Any], **fields: Any) -> list[str]:
     document = {**SMALL, "programs": [{**PROGRAM, **each} for each in programs], **fields}
-    return problems_of(str(write_experiment(folder, document)))
+    return problems_of(write_experiment(folder, document))
 
 
 def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_axis_over_a_command(tmp_path: Path) -> None:
     """Words of a command are one value of an axis, and of a field with one value too many."""
     axis = {"set": ["seed"], "to": {"one": ["echo", "-c", "a b"]}}
     path = write_experiment(tmp_path, {**SMALL, "programs": [PROGRAM], "matrix": {"what": axis}})
-    assert "matrix.what.to.one: 3 values for 1 fields of set" in problems_of(str(path))
+    assert "matrix.what.to.one: 3 values for 1 fields of set" in problems_of(path)
 
 
 # `vet` names programs of an experiment that a guest would not find.

@@ -102,9 +102,7 @@ def test_a_seed_that_is_set_already(tmp_path: Path) -> None:
     """Repetitions are refused if the file or an axis already sets the seed."""
     axis = {"draw": {"set": ["seed"], "to": [1, 2]}}
     said = "seeds: the axis draw of matrix sets the seed already"
-    assert problems_of(str(write_experiment(tmp_path, SMALL | {"seeds": 2, "matrix": axis}))) == [
-        said
-    ]
+    assert problems_of(write_experiment(tmp_path, SMALL | {"seeds": 2, "matrix": axis})) == [said]
     with pytest.raises(SpecError, match=said):
         point_names(str(write_experiment(tmp_path, SMALL | {"matrix": axis})), 2)
     with pytest.raises(SpecError, match="count from 1, got seed 7"):

@@ -53,13 +53,13 @@ def test_a_mistake_has_a_sentence(
 ) -> None:
     """A sysctl that the guest's kernel lacks or refuses has a sentence with field and value."""
     path = write_experiment(tmp_path, {**SMALL, **_set(place, name, value)})
-    assert f"{'.'.join(place)}.sysctls.{name}: {problem}" in problems_of(str(path))
+    assert f"{'.'.join(place)}.sysctls.{name}: {problem}" in problems_of(path)
 
 
 def test_a_router_is_one_of_the_topology(tmp_path: Path) -> None:
     """A host cannot have the fields of a router."""
     path = write_experiment(tmp_path, {**SMALL, "routers": {"h1": {}}})
-    assert 'routers.h1: no router "h1"; the topology has r1, r2' in problems_of(str(path))
+    assert 'routers.h1: no router "h1"; the topology has r1, r2' in problems_of(path)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,7 @@ def test_a_router_is_one_of_the_topology(tmp_path: Path) -> None:
 )
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     """A name that is no name of a setting under net, or a path, is refused as it is read."""
-    path = write_experiment(tmp_path, {**SMALL, "stack": {"sysctls": {name: 1}}})
-    (problem,) = problems_of(str(path))
+    (problem,) = problems_of(write_experiment(tmp_path, {**SMALL, "stack": {"sysctls": {name: 1}}}))
     assert "a name that begins with net., with dots" in problem
 
 
@@ -80,9 +79,9 @@ def test_a_sysctl_bounds_another(tmp_path: Path) -> None:
         for at_s, name, value in ((0.6, "reordering", 1900), (0.5, "max_reordering", 2000))
     ]
     path = write_experiment(tmp_path, {**document, "interventions": later})
-    assert problems_of(str(path)) == []
+    assert problems_of(path) == []
     less = {**document, **_set(H1, "net.ipv4.tcp_reordering", 1001)}
-    (problem,) = problems_of(str(write_experiment(tmp_path, less, "less")))
+    (problem,) = problems_of(write_experiment(tmp_path, less, "less"))
     assert problem.startswith("hosts.h1.stack.sysctls.net.ipv4.tcp_reordering: must be a whole ")
     assert problem.endswith(f"from 1 to 1000 ({MAX}), got 1001")
     plan = build_plan(load_point(str(path)))
@@ -94,4 +93,4 @@ def test_an_interface_has_the_settings_of_any_other(tmp_path: Path) -> None:
     """A setting of one interface is known by those of every interface."""
     sysctls = {"net.ipv4.conf.h1-eth0.rp_filter": 1}
     path = write_experiment(tmp_path, {**SMALL, "hosts": {"h1": {"stack": {"sysctls": sysctls}}}})
-    assert problems_of(str(path)) == []
+    assert problems_of(path) == []

@@ -65,5 +65,5 @@ def test_which_drops_the_qdiscs_count() -> None:
 )
 def test_an_mtu_that_cannot_be(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """An MTU above the hosts', or below IP's least, is refused with its field and value."""
-    found = problems_of(str(write_experiment(tmp_path, fields)))
+    found = problems_of(write_experiment(tmp_path, fields))
     assert any(problem in each for each in found), found

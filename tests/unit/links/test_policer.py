@@ -57,7 +57,7 @@ def test_a_bucket_smaller_than_a_packet_is_refused(tmp_path: Path) -> None:
     small = {"rate_mbit": 8, "burst_bytes": 9193}
     (tmp_path / "tight.yml").write_text(yaml.safe_dump(_document(policer=small)))
     path = write_experiment(tmp_path, {**SMALL, "profile": "tight"})
-    assert problems_of(str(path))[0].endswith("a full frame has 9194, got 9193")
+    assert problems_of(path)[0].endswith("a full frame has 9194, got 9193")
 
 
 # The kernel's token bucket, in its own integers.

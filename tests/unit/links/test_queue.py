@@ -46,7 +46,7 @@ def test_the_text_that_tc_prints_for_hfsc_is_cut(tmp_path: Path) -> None:
 def test_tc_may_warn_of_words_that_it_takes(tmp_path: Path) -> None:
     """Words for which tc warns, as for red without a bandwidth, are no problem."""
     queue = with_queue("red limit 400000 avpkt 1000")
-    assert problems_of(str(write_experiment(tmp_path, queue))) == []
+    assert problems_of(write_experiment(tmp_path, queue)) == []
 
 
 def test_a_tree_stands_inside_the_shaper(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_queue_that_may_hold_packets_is_not_proven(words: str, holds: bool) ->
 )
 def test_a_mistake_in_tcs_words(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """A qdisc that the kernel lacks, or tc cannot read, is refused before a run, with field."""
-    found = problems_of(str(write_experiment(tmp_path, fields)))
+    found = problems_of(write_experiment(tmp_path, fields))
     named = (problem, f"profile.directions.forward.{problem}")
     assert any(each.startswith(named) for each in found), found
 
@@ -175,7 +175,7 @@ def test_no_theory_covers_tcs_words(tmp_path: Path) -> None:
     """A prediction of a link with a queue in tc's words is refused."""
     fields = with_queue({"tc": "sfq"}) | {"stack": {"preset": "papers"}, "theory": "policing"}
     predicted = [{"metric": "policed.forward", "value": "theory", "tolerance": 0, "why": "w"}]
-    found = problems_of(str(write_experiment(tmp_path, fields | {"predictions": predicted})))
+    found = problems_of(write_experiment(tmp_path, fields | {"predictions": predicted}))
     assert any("no theory covers a queue in tc's own words" in each for each in found), found
 
 
@@ -188,8 +188,7 @@ def test_dualpi2_takes_the_newest_kernel(tmp_path: Path, kernel: str | None) -> 
     profile = yaml.safe_load((PROFILES / "access-8mbit.yml").read_text())
     profile["directions"]["forward"]["aqm"] = "dualpi2"
     (tmp_path / "dual.yml").write_text(yaml.safe_dump(profile))
-    path = write_experiment(tmp_path, {**SMALL, "profile": "dual", "kernel": kernel})
-    found = problems_of(str(path))
+    found = problems_of(write_experiment(tmp_path, {**SMALL, "profile": "dual", "kernel": kernel}))
     if kernel == "newest":
         assert found == []
         return

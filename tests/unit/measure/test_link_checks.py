@@ -272,7 +272,7 @@ POLICER: dict[str, float] = {"rate_mbit": 8, "burst_bytes": 2000}
 
 
 def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLICER) -> float:
-    """Return the share lost of four frames at once, two of which do not leave, and one later."""
+    """Return the share lost of four frames at once, two without a departure, and one later."""
     entered = [0, 0, 0, 0, 5 * MS]
     view = queue_view(passage_of(entered, [MS, 2 * MS, -1, -1, 6 * MS], frame_bytes=[1000] * 5))
     links = {"forward": {"policer": policer}}

@@ -82,7 +82,7 @@ def test_damaged_capture(tmp_path: Path) -> None:
         _ = Analysis(folder).queues
 
 
-def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
+def test_capture_in_both_directions_at_a_queue(tmp_path: Path) -> None:
     """A tap with both directions at a queue is refused, because it hides what entered."""
     folder = write_run(tmp_path)
     edit_manifest(folder, lambda m: m["captures"].update({"r1-eth0": "inout"}))
@@ -245,24 +245,25 @@ def test_tables_and_seconds_without_end(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("highest", [3, 1 << 17])
-def test_rows_of_lanes(highest: int) -> None:
+def test_rows_of_some_connections(highest: int) -> None:
     """The rows found for some lanes equal those of a search through all rows."""
-    lane = np.random.default_rng(1).integers(0, 4, 500).astype(np.uint32)
-    lane[lane == 3] = highest
-    lanes = Lanes(lane)
+    numbers = np.random.default_rng(1).integers(0, 4, 500).astype(np.uint32)
+    numbers[numbers == 3] = highest
+    found = Lanes(numbers)
     for some in ([0], [2], [highest], [0, highest], [1, 2, highest], []):
-        assert lanes.rows(*some).tolist() == np.flatnonzero(np.isin(lane, some)).tolist()
+        assert found.rows(*some).tolist() == np.flatnonzero(np.isin(numbers, some)).tolist()
 
 
-def test_unknown_lane_has_no_rows() -> None:
+def test_unknown_connection_has_no_rows() -> None:
     """A connection that is not in a capture has no rows there."""
     assert Lanes(np.array([1, 0], dtype=np.uint32)).rows(7).tolist() == []
     assert Lanes(np.zeros(0, dtype=np.uint32)).rows(0).tolist() == []
 
 
-def test_halves_have_lanes_of_their_own() -> None:
+def test_acks_have_a_number_of_their_own() -> None:
     """Data and ACKs of one connection are two lanes, and no two connections share one."""
-    both = packets(flow=[0, 0, 1, 1], half=[0, 1, 0, 1])
+    columns = {"flow": [0, 0, 1, 1], "half": [0, 1, 0, 1]}
+    both = packets(**columns)
     assert numbers_of(both).tolist() == [0, 1, 2, 3]
 
 

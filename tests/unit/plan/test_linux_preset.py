@@ -152,7 +152,7 @@ def test_each_host_may_have_its_own(tmp_path: Path) -> None:
 )
 def test_a_mistake_has_a_sentence(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """A preset, host or theory that does not fit is refused with file, field and value."""
-    assert problem in problems_of(str(write_experiment(tmp_path, {**LINUX, **fields})))
+    assert problem in problems_of(write_experiment(tmp_path, {**LINUX, **fields}))
 
 
 def test_vet_says_once_which_files_have_no_preset(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.plans import planned
 from support.running import ROOT, SMALL, ran, write_experiment
 from support.warm_command import twoway
 
@@ -20,8 +21,7 @@ from twoway.runs.points import load_point
 
 
 def _plan(tmp_path: Path, **changes: Any) -> Plan:
-    path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
-    return build_plan(load_point(str(path)))
+    return planned(tmp_path, SMALL | changes)
 
 
 def _routes(plan: Plan) -> list[str]:
@@ -97,9 +97,7 @@ static struct tcp_congestion_ops toy = {
     )
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "toy"}
     own = {"own_modules": ["tcp_toy.c"], "modules": {"tcp_toy": {"beta": 3}}}
-    plan = build_plan(
-        load_point(str(write_experiment(tmp_path, {**SMALL, **own, "flows": [flow]})))
-    )
+    plan = _plan(tmp_path, **own, flows=[flow])
     (load,) = plan.own_modules
     assert load == plan.setup[1]
     assert plan.modules == []

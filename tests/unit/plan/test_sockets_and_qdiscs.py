@@ -115,5 +115,5 @@ def test_offloads_that_are_on(
 )
 def test_a_mistake_has_a_sentence(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """A value that does not fit has a sentence with its field."""
-    found = problems_of(str(write_experiment(tmp_path, {**LINUX, **fields})))
+    found = problems_of(write_experiment(tmp_path, {**LINUX, **fields}))
     assert any(each.startswith(problem) for each in found), found

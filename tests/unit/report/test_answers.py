@@ -288,9 +288,9 @@ def test_a_frame_of_all_metrics_takes_more_columns(tmp_path: Path) -> None:
 
 BUSY, DATA, BUNCH = "Each link carries data all the time", "utilisation_data", "ack_bunch_max"
 _NOTHING = {
-    **{f"{DATA}.{way}": 1.0 for way in ("forward", "reverse")},
+    **{f"{DATA}.{direction}": 1.0 for direction in ("forward", "reverse")},
     **{f"{BUNCH}.{name}": 1.0 for name in ("first", "second")},
-    **{f"drops_data.{way}": 0.0 for way in ("forward", "reverse")},
+    **{f"drops_data.{direction}": 0.0 for direction in ("forward", "reverse")},
 }
 
 

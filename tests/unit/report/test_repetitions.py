@@ -96,7 +96,7 @@ def test_the_table_of_a_sweep_has_quantiles() -> None:
 
 
 def spread_of(values: Iterable[float | None]) -> Spread:
-    """Return the spread of values, some of which are defined."""
+    """Return the spread of values; only some are defined."""
     found = spread([*values])
     assert found
     return found

@@ -46,14 +46,14 @@ def test_wrong_datagram_flow_names_its_field(
     fields: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
     """Each mistake is refused with its field and value."""
-    (found,) = problems_of(str(_write(tmp_path, fields)))
+    (found,) = problems_of(_write(tmp_path, fields))
     assert found.startswith((f"datagrams.0.{problem}", f"datagrams: {problem}"))
 
 
 def test_names_are_of_one_thing(tmp_path: Path) -> None:
     """A UDP flow, a TCP flow and a program must have different names."""
     path = _write(tmp_path, {}, {}, flows=SMALL["flows"])
-    assert problems_of(str(path)) == ['datagrams.1.name: "udp" is used twice']
+    assert problems_of(path) == ['datagrams.1.name: "udp" is used twice']
 
 
 def test_a_source_is_told_all(tmp_path: Path) -> None:
@@ -99,5 +99,5 @@ def test_a_theory_says_where_it_holds(
     """The closed forms need a flow without pauses that is alone in one queue and fits the link."""
     row = {"metric": "datagram_delay.udp", "value": "theory", "tolerance": 0, "why": "a test"}
     path = _write(tmp_path, *flows, theory="datagrams", predictions=[row])
-    (found,) = problems_of(str(path))
+    (found,) = problems_of(path)
     assert problem in found
