@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capture_analysis.commands.measuring import add_inside, flow_count
+from capture_analysis.commands.measuring import add_flows, add_inside
 from capture_analysis.json_text import indented_json
 from capture_analysis.two_captures.pair_document import FLOWS_LISTED, analyse_pair
 
@@ -36,14 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write every packet with both its times to FILE, whose name ends in .parquet or .csv",
     )
-    parser.add_argument(
-        "--flows",
-        type=flow_count,
-        default=FLOWS_LISTED,
-        metavar="N",
-        help="number of connections to list, those with most data packets in one direction first "
-        "(default: %(default)s)",
-    )
+    add_flows(parser, FLOWS_LISTED, "data packets")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -46,6 +46,18 @@ def add_second(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_flows(parser: argparse.ArgumentParser, default: int, most: str) -> None:
+    """Add the option for the number of connections to list, those with most of something first."""
+    parser.add_argument(
+        "--flows",
+        type=flow_count,
+        default=default,
+        metavar="N",
+        help=f"number of connections to list, those with most {most} in one direction first "
+        "(default: %(default)s)",
+    )
+
+
 def read_settings(arguments: argparse.Namespace) -> Given:
     """Return the user's settings for the capture."""
     return Given(arguments.rate_mbit, arguments.ack_rate_mbit, inside=arguments.inside)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, read_settings
+from capture_analysis.commands.measuring import add_flows, add_options, at_least_one, read_settings
 from capture_analysis.json_text import indented_json
 from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
@@ -42,14 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print every metric's name, unit and meaning, and exit",
     )
     add_options(parser, "a capture (- is standard input), or a folder of captures")
-    parser.add_argument(
-        "--flows",
-        type=flow_count,
-        default=FLOWS_LISTED,
-        metavar="N",
-        help="number of connections to list, those with most payload in one direction first "
-        "(default: %(default)s)",
-    )
+    add_flows(parser, FLOWS_LISTED, "payload")
     parser.add_argument(
         "--workers",
         type=at_least_one,

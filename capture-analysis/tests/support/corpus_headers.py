@@ -239,48 +239,29 @@ def variants() -> dict[str, list[Datagram]]:
     found["fragments-first-last"] = found["fragments"][::-1]
     found["fragments-tiny"] = [part for datagram in talk for part in _fragmented(datagram, 8)][:60]
     talk_6 = whole(52, version=6)
-    found["fragments-6"] = [part for datagram in talk_6 for part in _fragmented_6(datagram, 400)]
+    found["fragments-6"] = [part for datagram in talk_6 for part in _fragmented(datagram, 400)]
     found["total-length-0"] = [zero_length(datagram) for datagram in talk]
     found["not-tcp"] = _not_tcp(talk)
     return found
 
 
 def _fragmented(datagram: Datagram, piece: int) -> list[Datagram]:
-    """Make IPv4 fragments, if the payload of IP is longer than a piece."""
-    whole_ip = IP(datagram.octets)
+    """Make fragments, if the payload of IP is longer than a piece."""
+    whole_ip = (IP if datagram.version == 4 else IPv6)(datagram.octets)
     content = bytes(whole_ip.payload)
     if len(content) <= piece:
         return [datagram]
+    ends, number = {"src": whole_ip.src, "dst": whole_ip.dst}, datagram.time_ns % 2**32
     parts = []
     for first in range(0, len(content), piece):
-        last = first + piece >= len(content)
-        head = IP(
-            src=whole_ip.src,
-            dst=whole_ip.dst,
-            id=whole_ip.id,
-            proto=6,
-            frag=first // 8,
-            flags=0 if last else "MF",
-        )
+        more, offset = first + piece < len(content), first // 8
+        if datagram.version == 4:
+            head = IP(**ends, id=whole_ip.id, proto=6, frag=offset, flags="MF" if more else 0)
+        else:
+            fragment = IPv6ExtHdrFragment(nh=6, offset=offset, m=int(more), id=number)
+            head = IPv6(**ends) / fragment
         octets = bytes(head / Raw(content[first : first + piece]))
-        parts.append(Datagram(datagram.time_ns + first, 4, octets))
-    return parts
-
-
-def _fragmented_6(datagram: Datagram, piece: int) -> list[Datagram]:
-    """Make IPv6 fragments, if the payload of IP is longer than a piece."""
-    whole_ip = IPv6(datagram.octets)
-    content = bytes(whole_ip.payload)
-    if len(content) <= piece:
-        return [datagram]
-    parts = []
-    for first in range(0, len(content), piece):
-        more = int(first + piece < len(content))
-        head = IPv6(src=whole_ip.src, dst=whole_ip.dst) / IPv6ExtHdrFragment(
-            nh=6, offset=first // 8, m=more, id=datagram.time_ns % 2**32
-        )
-        octets = bytes(head / Raw(content[first : first + piece]))
-        parts.append(Datagram(datagram.time_ns + first, 6, octets))
+        parts.append(Datagram(datagram.time_ns + first, datagram.version, octets))
     return parts
 
 
