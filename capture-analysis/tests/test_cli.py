@@ -14,7 +14,7 @@ from capture_analysis.commands import flows
 from capture_analysis.json_text import indented_json
 from capture_analysis.printable import printable, terminal
 from capture_analysis.reading import capture as reader
-from pcap_files import EPOCH_NS, pcap, tcp_frame
+from pcap_files import EPOCH_NS, answer_frame, pcap, tcp_frame
 from planted_modules import plant_modules, planted_that_ran
 
 # The `capture-analysis` command: its output and exit status.
@@ -160,17 +160,11 @@ def test_as_a_process(tmp_path: Path) -> None:
 def test_no_module_beside_the_captures_runs(tmp_path: Path, words: str) -> None:
     """A command runs no Python file of the folder in which a user starts it."""
     plant_modules(tmp_path)
-    back: dict[str, Any] = {
-        "source": "10.0.2.2",
-        "destination": "10.0.1.2",
-        "sport": 5001,
-        "dport": 40001,
-    }
     for name, delay_ms in (("a", 0), ("b", 20)):
         frames = []
         for number in range(30):
             data = tcp_frame(500, seq=1000 + 500 * number, ip_id=number + 1)
-            ack = tcp_frame(ack=1500 + 500 * number, ip_id=number + 1, **back)
+            ack = answer_frame(ack=1500 + 500 * number, ip_id=number + 1)
             frames += [(100 * number + delay_ms, data), (100 * number + 40 - delay_ms, ack)]
         content = pcap((EPOCH_NS + at_ms * 1_000_000, frame) for at_ms, frame in frames)
         (tmp_path / f"{name}.pcap").write_bytes(content)

@@ -8,39 +8,28 @@ from typing import Protocol
 
 import numpy as np
 
+from capture_analysis import waiting_times as waits
 from capture_analysis.columns import IntArray
 from capture_analysis.overriding import override
 from capture_analysis.tracking import Repair
-from capture_analysis.waiting_times import (
-    ACKS,
-    APPLICATION,
-    BUFFER,
-    CAUSES,
-    CONGESTION,
-    NAGLE,
-    PAUSE,
-    RECEIVER,
-    RECOVERY,
-    SHUT,
-)
 
 # Each note takes 32 bytes, and twice that while they are sorted.
 MOST_NOTES = 4_000_000
 # A cause besides those of waiting_times: without a handshake the receiver's window is unknown.
-SOME_WINDOW = CAUSES
+SOME_WINDOW = waits.CAUSES
 # A value besides those of Repair: the packet filled a hole, either late or sent again.
 LATE = len(Repair)
 
 _WAITS = {
-    APPLICATION: "the application had nothing to send",
-    RECOVERY: "losses were being repaired",
-    RECEIVER: "the receiver's window was full",
-    CONGESTION: "the congestion window was full",
-    ACKS: "ACKs were held on their path",
-    BUFFER: "the send buffer was empty",
-    SHUT: "the receiver's window was shut (zero window)",
-    NAGLE: "small data waited for an ACK (Nagle's algorithm)",
-    PAUSE: "the application had nothing to send",
+    waits.APPLICATION: "the application had nothing to send",
+    waits.RECOVERY: "losses were being repaired",
+    waits.RECEIVER: "the receiver's window was full",
+    waits.CONGESTION: "the congestion window was full",
+    waits.ACKS: "ACKs were held on their path",
+    waits.BUFFER: "the send buffer was empty",
+    waits.SHUT: "the receiver's window was shut (zero window)",
+    waits.NAGLE: "small data waited for an ACK (Nagle's algorithm)",
+    waits.PAUSE: "the application had nothing to send",
     SOME_WINDOW: "a window was full",
 }
 _REPAIRS = {

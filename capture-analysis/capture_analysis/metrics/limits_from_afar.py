@@ -28,21 +28,13 @@ Vantage: beyond a tenth of the round trip from the data's sender, or anywhere on
 trip is the loop; with packets of both directions.
 """
 
+from capture_analysis import waiting_times as waits
 from capture_analysis.definition import Definition
 from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.transfer_limits import NO_TIME, missing_scale
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.overriding import override
-from capture_analysis.waiting_times import (
-    APPLICATION,
-    CONGESTION,
-    NAGLE,
-    PAUSE,
-    RECEIVER,
-    RECOVERY,
-    SHUT,
-)
 
 NOT_FAR = "captured near the data's sender, or at an unknown place"
 
@@ -113,11 +105,11 @@ class LimitsFromAfar(FromOne):
             return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
         return {
-            AFAR_RECOVERY: shares[RECOVERY],
-            AFAR_RECEIVE_WINDOW: missing_scale(direction, facts) or shares[RECEIVER],
-            AFAR_ZERO_WINDOW: shares[SHUT],
-            AFAR_APPLICATION: shares[APPLICATION],
-            AFAR_SENDER: shares[CONGESTION],
-            AFAR_PAUSE: shares[PAUSE],
-            AFAR_NAGLE: shares[NAGLE],
+            AFAR_RECOVERY: shares[waits.RECOVERY],
+            AFAR_RECEIVE_WINDOW: missing_scale(direction, facts) or shares[waits.RECEIVER],
+            AFAR_ZERO_WINDOW: shares[waits.SHUT],
+            AFAR_APPLICATION: shares[waits.APPLICATION],
+            AFAR_SENDER: shares[waits.CONGESTION],
+            AFAR_PAUSE: shares[waits.PAUSE],
+            AFAR_NAGLE: shares[waits.NAGLE],
         }

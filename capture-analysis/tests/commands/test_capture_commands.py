@@ -16,7 +16,7 @@ from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import BUNCHED, verdict_word
 from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import Capture
-from pcap_files import EPOCH_NS, pcap, tcp_frame
+from pcap_files import EPOCH_NS, answer_frame, pcap, tcp_frame
 from traffic_generator import Traffic, write
 
 # The commands `metrics` and `flows` on captures.
@@ -27,20 +27,14 @@ MS = 1_000_000
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
     """Make a handshake, two segments and their ACKs, seen at the sender."""
-    back: dict[str, Any] = {
-        "source": "10.0.2.2",
-        "destination": "10.0.1.2",
-        "sport": 5001,
-        "dport": 40001,
-    }
     frames = [
         (0, tcp_frame(flags="S", seq=100)),
-        (10, tcp_frame(flags="SA", seq=500, ack=101, **back)),
+        (10, answer_frame(flags="SA", seq=500, ack=101)),
         (10, tcp_frame(flags="A", seq=101, ack=501, ip_id=2)),
         (11, tcp_frame(1000, seq=101, ack=501, ip_id=3)),
         (12, tcp_frame(1000, seq=1101, ack=501, ip_id=4)),
-        (21, tcp_frame(seq=501, ack=1101, ip_id=2, **back)),
-        (22, tcp_frame(seq=501, ack=2101, ip_id=3, **back)),
+        (21, answer_frame(seq=501, ack=1101, ip_id=2)),
+        (22, answer_frame(seq=501, ack=2101, ip_id=3)),
     ]
     path = tmp_path / "small.pcap"
     path.write_bytes(pcap((EPOCH_NS + at * MS, frame) for at, frame in frames))
@@ -180,14 +174,7 @@ def conversation(source: str = "10.0.1.2") -> Frames:
         sent = EPOCH_NS + number * 100_000_000
         data = tcp_frame(500, seq=1000 + 500 * number, ip_id=number + 1, source=source)
         frames.append((sent, sent + DELAY_NS, data))
-        ack = tcp_frame(
-            source="10.0.2.2",
-            destination=source,
-            sport=5001,
-            dport=40001,
-            ack=1500 + 500 * number,
-            ip_id=number + 1,
-        )
+        ack = answer_frame(destination=source, ack=1500 + 500 * number, ip_id=number + 1)
         frames.append((sent + 2 * DELAY_NS, sent + DELAY_NS, ack))
     return frames
 

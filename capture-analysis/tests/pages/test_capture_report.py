@@ -245,7 +245,6 @@ def test_named_for_the_capture(
 ) -> None:
     """Without --output the folder is named after its captures, in the working directory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     assert main(["report", str(captures[0])]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["near-report"]
     assert main(["report", *map(str, captures)]) == 0
@@ -282,7 +281,6 @@ def test_open_shows_the_page(
         shown.append(page)
         return starts
 
-    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     monkeypatch.setattr("webbrowser.open", opens)
     folder = tmp_path / "report"
     status = main(["report", str(captures[0]), "--output", str(folder), "--open"])

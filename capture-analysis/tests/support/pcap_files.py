@@ -28,6 +28,12 @@ def tcp_frame(payload_bytes: int = 0, **fields: Any) -> Packet:
     return frame / Raw(bytes(payload_bytes)) if payload_bytes else frame
 
 
+def answer_frame(payload_bytes: int = 0, **fields: Any) -> Packet:
+    """Make a frame of the other end; arguments as of tcp_frame."""
+    ends = {"source": "10.0.2.2", "destination": "10.0.1.2", "sport": 5001, "dport": 40001}
+    return tcp_frame(payload_bytes, **(ends | fields))
+
+
 def pcap(
     frames: Iterable[tuple[int, Any]],
     *,
