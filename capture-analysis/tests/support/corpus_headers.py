@@ -255,6 +255,7 @@ def _fragmented(datagram: Datagram, piece: int) -> list[Datagram]:
     parts = []
     for first in range(0, len(content), piece):
         more, offset = first + piece < len(content), first // 8
+        head: Packet
         if datagram.version == 4:
             head = IP(**ends, id=whole_ip.id, proto=6, frag=offset, flags="MF" if more else 0)
         else:
