@@ -66,3 +66,26 @@ def test_the_kept_runs_take_bounded_space(own_cache: Path, monkeypatch: pytest.M
         os.utime(own_cache / name, (10**9 - age, 10**9 - age))
     remove_old_runs()
     assert sorted(path.name for path in own_cache.iterdir()) == ["a", "b"]
+
+
+def test_other_packages_may_come_and_go(tmp_path: Path) -> None:
+    """Only packages that programs of guests come from, or depend on, decide what is kept."""
+
+    def hashed(*packages: tuple[str, str, str]) -> bytes:
+        status = tmp_path / str(len([*tmp_path.iterdir()]))
+        status.write_text(
+            "\n\n".join(
+                f"Package: {name}\nStatus: install ok installed\nVersion: {version}\n{more}"
+                for name, version, more in packages
+            )
+        )
+        return kept_runs.packages(status)
+
+    essential, curl = ("libc", "1", "Essential: yes"), ("curl", "7", "Depends: libcurl (>= 7), tls")
+    library, tls = ("libcurl", "7", ""), ("gnutls", "3", "Provides: ssl (= 3), tls")
+    before = hashed(essential, curl, library, tls)
+    assert hashed(("qemu", "9", "Depends: seabios"), tls, library, curl, essential) == before
+    for k, name in enumerate(("libc", "curl", "libcurl", "gnutls")):
+        one = [essential, curl, library, tls]
+        one[k] = (name, "8", one[k][2])
+        assert hashed(*one) != before

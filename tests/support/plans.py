@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.running import write_experiment
-from support.runs import PACKAGES, kept_output
+from support.runs import kept_output, packages
 from twoway.backends import uml
 from twoway.contract.plan import PLAN, Command, Plan
 from twoway.errors import RunError
@@ -70,5 +70,5 @@ def said_in_guest(
 
     programs = uml.Uml(guest).identify([path.name for path in guest.programs.glob("*.ko")])
     texts = plan.model_dump_json(), json.dumps(programs, sort_keys=True)
-    contents = (path.read_bytes() for path in (PACKAGES, *decisive))
-    return kept_output(run, *contents, *(each.encode() for each in texts)).splitlines()
+    contents = (path.read_bytes() for path in decisive)
+    return kept_output(run, packages(), *contents, *map(str.encode, texts)).splitlines()

@@ -1,15 +1,17 @@
 """Runs of tests, kept in the user's cache by their identity, which determines their bytes.
 
 A test measures a kept run anew. Two things that decide a run's bytes are no part of its identity:
-the code that collects a run on the host, and this machine's packages, which an experiment's
-programs come from. When one of them changes, the runs are made again.
+the code that collects a run on the host, and the packages that an experiment's programs come from.
+When one of them changes, the runs are made again.
 """
 
 import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +31,7 @@ from twoway.description.point import Point
 from twoway.errors import RunError
 from twoway.guest.cache import Guest, built_guest
 from twoway.manifest import EXPERIMENT, MANIFEST, Described, Manifest
-from twoway.paths import KERNEL_MODULES, ROOT
+from twoway.paths import KERNEL_MODULES, ROOT, VM
 from twoway.paths import cache as user_cache
 from twoway.runs import captures, manifest, run
 from twoway.runs.identity import identity
@@ -38,7 +40,7 @@ from twoway.runs.points import load_point
 KEPT = user_cache() / "test-runs"
 # Those that were not used for the longest time go first.
 MOST_BYTES = 3 << 30
-PACKAGES = Path("/var/lib/dpkg/status")
+_INSTALLED = Path("/var/lib/dpkg/status")
 # The folders of programs that run in a guest, each with others that they read.
 _PROGRAMS = {
     KERNEL_MODULES / "tests": (KERNEL_MODULES / "include", KERNEL_MODULES / "tc"),
@@ -82,6 +84,39 @@ def complaints(run: Path) -> Iterator[str]:
 
 
 @cache
+def packages(installed: Path = _INSTALLED) -> bytes:
+    """Hash the packages that a guest's programs come from, with all that these depend on.
+
+    They are Debian's essential ones, and those that `vm/install-packages` names for hosts and
+    tests. Others, such as QEMU, may come and go.
+    """
+    found, provided = {}, defaultdict(list)
+    for text in installed.read_text("utf-8").split("\n\n"):
+        fields = dict(re.findall(r"^([\w-]+): (.*)$", text, re.MULTILINE))
+        if fields.get("Status", "").endswith(" installed"):
+            found[fields["Package"]] = fields
+            for name in re.findall(r"[\w.+-]{2,}(?= \(|,|$)", fields.get("Provides", "")):
+                provided[name].append(fields["Package"])
+    lists = re.findall(
+        r"^(?:host|test)_packages=\((.*?)^\)",
+        (VM / "install-packages").read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    waiting = re.sub("#.*", "", "".join(lists)).split()
+    waiting += [name for name, fields in found.items() if fields.get("Essential") == "yes"]
+    decisive: dict[str, str] = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            waiting += provided[name]
+        elif name not in decisive:
+            decisive[name] = found[name]["Version"]
+            needs = f"{found[name].get('Pre-Depends', '')},{found[name].get('Depends', '')}"
+            waiting += re.findall(r"(?:^|[,|]) *([\w.+-]+)", needs)
+    return hashlib.sha256(json.dumps(sorted(decisive.items())).encode()).digest()
+
+
+@cache
 def _collectors() -> bytes:
     """Hash the code that writes a run's folder."""
     sources = (Path(str(module.__file__)).read_bytes() for module in _COLLECTORS)
@@ -103,8 +138,8 @@ def _place(*parts: bytes) -> Iterator[Path]:
 @contextmanager
 def _runs(of: Point, on: backend.Backend, beside: Path | None = None) -> Iterator[Path]:
     """Lock the folder of the runs with a point's identity; those beside another are apart."""
-    packages = [PACKAGES.read_bytes()] if of.experiment.programs else []
-    with _place(identity(of, on).encode(), *packages, b"beside" * bool(beside)) as runs:
+    programs = [packages()] if of.experiment.programs else []
+    with _place(identity(of, on).encode(), *programs, b"beside" * bool(beside)) as runs:
         yield runs
 
 
@@ -189,9 +224,8 @@ def kept_in_guest(
     hashes = [sha256(file).encode() for file in sources if file.suffix not in {".pyc", ".md"}]
     loaded = sorted(module.name for module in guest.programs.glob(f"{modules}.ko"))
     decisive = [uml.Uml(guest).identify(loaded), str(program.relative_to(ROOT)), arguments, modules]
-    packages = PACKAGES.read_bytes()
     with (
-        _place(json.dumps(decisive).encode(), packages, *hashes) as place,
+        _place(json.dumps(decisive).encode(), packages(), *hashes) as place,
         TemporaryDirectory() as scratch,
     ):
         if (place / "run").exists():
