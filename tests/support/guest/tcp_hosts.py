@@ -19,7 +19,6 @@ MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
 # Size of an IP packet: a frame on a cable has 14 bytes more, 1000 in all.
 MTU_BYTES = 986
-FRAME_BYTES = MTU_BYTES + 14
 SEGMENT_BYTES = MTU_BYTES - 40
 
 _PORT = 5001
