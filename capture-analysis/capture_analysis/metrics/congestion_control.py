@@ -17,7 +17,7 @@ controls show in other ways:
 
 - BBR sends four segments for 0.2 s every ten seconds, to measure the round trip;
 - Vegas without losses keeps 1 to 5.5 segments in the queue, and its flight stays;
-- CDG cuts its window by 15 to 40 % without a loss, five times and more, and grows as Reno does.
+- CDG cuts its window by 20 to 40 % without a loss, five times and more, and grows as Reno does.
 
 | number | control | a loss leaves | gain in a round trip, segments |
 |--:|---|---|---|
@@ -76,15 +76,21 @@ _LEAST_TRIPS, _THIRDS_TRIPS = 2.5, 12
 _LEAST_SLOTS, _LEAST_EVIDENCE = 100, 2
 # The largest distance of a law that is named, and how much farther the others must be.
 _NEAR, _BESIDE = 0.12, 0.06
+# The least flight of a window, as a share of the largest, in a round trip in which data waits.
+_LEAST_FLIGHT = 0.5
 # Segments that a window must have room for beyond a flight which it does not limit.
 _ROOM = 4
 # Segments of the flight while BBR probes, for a share of the slots.
 _DIP, _DIP_SHARE = 5, 0.005
 # CDG's cuts: the share that is left, their least number, and that for each loss.
-_CDG_LEAVES, _CDG_CUTS, _CDG_SHARE = (0.6, 0.85), 5, 0.3
+_CDG_LEAVES, _CDG_CUTS, _CDG_SHARE = (0.6, 0.8), 5, 0.3
 # Without a cut CDG has no queue: most round trips are hardly longer than the shortest.
 _CDG_STRETCH = 1.2
 NO_SLOTS = "fewer than 100 round trips: a longer transfer would tell"
+SHORT_TRIPS = "the round trip is below a millisecond: its windows cannot be told apart"
+IDLE = (
+    "its flight falls below half of the window in most round trips: its application wrote no more"
+)
 TOO_FEW = "fewer than two losses whose repair ended, and no steady flight: more losses would tell"
 VARIED = "the window falls without losses, as no rule says that is known here"
 NO_RULE = "the window follows no rule of a control that is known here"
@@ -244,6 +250,11 @@ class Window:
     def steady_part(self) -> slice:
         """The slots without the begin and the end."""
         return slice(len(self.flight) // 10, -3)
+
+    @property
+    def idle(self) -> bool:
+        """True if the flight falls far below its largest value in most slots."""
+        return bool(np.median(self.least / self.flight) < _LEAST_FLIGHT)
 
     @property
     def dips(self) -> bool:
@@ -449,6 +460,8 @@ def _middle_part(values: FloatArray) -> float:
 def name_control(window: Window, fit: Fit) -> Value:
     """Return the number of the control whose law a window follows, or why none is named."""
     losses, falls = len(window.losses), len(window.falls)
+    if window.idle:
+        return IDLE
     if window.dips and not (len(fit.kept) > _LEAST_EVIDENCE and fit.decrease < 0.75):
         return _number("bbr")
     if not losses and 1 <= window.queued <= 5.5 and window.room > _ROOM:
@@ -506,6 +519,8 @@ class CongestionControl(FromOne):
         slots = self._slots.direction_slots(direction)
         trip_ns = float(np.fmax(facts.round_trip_ns[direction], _LEAST_NS))
         near = facts.tap_at[direction] <= NEAR
+        if near and facts.round_trip_ns[direction] < _LEAST_NS:
+            return dict.fromkeys(self.per_direction, SHORT_TRIPS)
         size = max(int(facts.full_bytes[direction]), 1)
         window = window_of(slots, size, trip_ns) if near else None
         if window is None:

@@ -8,13 +8,18 @@ from capture_analysis.columns import IntArray
 from capture_analysis.metrics.congestion_control import (
     ALIKE,
     CONTROLS,
+    IDLE,
     NO_RULE,
+    SHORT_TRIPS,
     TOO_FEW,
     VARIED,
     Fit,
     name_control,
     window_of,
 )
+from capture_analysis.one_capture.single import measure
+from measured_captures import values
+from simulated_path import Connection, Link, Simulation
 
 MSS, TRIP_NS = 1448, 80_000_000
 Gain = Callable[[int, float], float]
@@ -103,8 +108,8 @@ def test_rules_without_losses() -> None:
 
 
 def test_cuts_without_losses() -> None:
-    """CDG cuts its window to 0.7 without a loss; other falls follow no rule."""
-    for kept, control in ((0.7, "cdg"), (0.4, VARIED)):
+    """CDG cuts its window to 0.7 without a loss; other falls, as BBR's to 0.83, tell nothing."""
+    for kept, control in ((0.7, "cdg"), (0.4, VARIED), (0.83, VARIED)):
         windows, again = sawtooth(kept, lambda *_: 1)
         calm = [window for number, window in enumerate(windows) if number not in again]
         assert said(slots(calm, [])) == control
@@ -120,6 +125,21 @@ def test_losses_that_do_not_tell() -> None:
         lost.append(len(mixed))
         mixed += more
     assert said(slots(mixed, lost)) == NO_RULE
+
+
+def test_a_flight_that_is_no_window() -> None:
+    """A flight that falls in each round trip is not the window, and names no control."""
+    rows = slots(*sawtooth(0.875, lambda *_: 1, 12), 12)
+    rows[2] = rows[1] // 3
+    assert said(rows) == IDLE
+
+
+def test_a_lan_has_no_window() -> None:
+    """Slots are a millisecond or longer, so that shorter round trips name no control."""
+    links = Link(1e8, 100_000, 100_000), Link(1e8, 100_000, 100_000)
+    simulation = Simulation(links, [Connection(segments=3000, window=40)], "near")
+    found = values(measure(simulation.run().captured()), 0).congestion_control
+    assert found == SHORT_TRIPS
 
 
 def test_json_numbers() -> None:
