@@ -85,7 +85,7 @@ class Law:
     tops: tuple[float, ...] = (1,)
 
 
-def _half(_: Moments) -> tuple[float, ...]:
+def _halved(_: Moments) -> tuple[float, ...]:
     return (0.5,)
 
 
@@ -166,10 +166,10 @@ def _yeah_keeps(m: Moments) -> tuple[float, ...]:
 # In the order of the metric's numbers, from 1. BBR and Vegas without losses have rules of their
 # own.
 LAWS: dict[str, Law] = {
-    "reno": Law(_reno, _half),
+    "reno": Law(_reno, _halved),
     # Both return to less than the last window if that was less than the one before.
     "cubic": Law(_cubic, lambda _: (0.7,), (0.85, 1)),
-    "vegas": Law(lambda m: np.where(m.queued < 2, 1.0, np.where(m.queued > 4, -1, 0)), _half),
+    "vegas": Law(lambda m: np.where(m.queued < 2, 1.0, np.where(m.queued > 4, -1, 0)), _halved),
     # It grows by up to 16 segments between a loss and its repair.
     "bic": Law(
         _bic,
@@ -177,7 +177,7 @@ LAWS: dict[str, Law] = {
         (0.86, 0.88, 0.9, 0.92, 0.98, 1, 1.02),
     ),
     "htcp": Law(_htcp, lambda m: (0.5, float(np.clip(1 / m.stretch[-1], 0.5, 0.8)))),
-    "hybla": Law(_hybla, _half),
+    "hybla": Law(_hybla, _halved),
     "highspeed": Law(
         lambda m: (np.searchsorted(_HIGHSPEED, m.window) + 1) / m.per_ack,
         lambda m: (1 - _HIGHSPEED_TAKES[int(np.searchsorted(_HIGHSPEED, m.window[-1]))],),
@@ -191,5 +191,5 @@ LAWS: dict[str, Law] = {
     ),
     "westwood": Law(_reno, lambda m: (_WESTWOOD_RATE / float(m.stretch[-1]),)),
     "yeah": Law(_yeah, _yeah_keeps),
-    "cdg": Law(_reno, _half),
+    "cdg": Law(_reno, _halved),
 }

@@ -25,7 +25,7 @@ controls show in other ways:
 | 2 | cubic | 0.7 | by RFC 9438, and at least 0.53 |
 | 3 | bbr | | |
 | 4 | vegas | 0.5 | 1 up to 2 segments in queues, -1 from 4 on |
-| 5 | bic | 0.8 | a quarter of what it lost, at most 16, at least 0.2; for each ACK |
+| 5 | bic | 0.8 | a quarter of its loss, at most 16, at least 0.2; for each ACK |
 | 6 | htcp | 0.5 to 0.8 | 1 for a second, then ten more each second |
 | 7 | hybla | 0.5 | the square of the round trip over 25 ms, half of it with delayed ACKs |
 | 8 | highspeed | 0.5 up to 38 segments, 0.56 up to 118 | 1, 2 ...; half of it with delayed ACKs |
@@ -69,7 +69,7 @@ _MOST = 1 << 40
 _REPAIR_TRIPS = 2
 # A single round of repairs lasts that long, and what the loss left is the flight soon after it.
 _ROUND_TRIPS, _LEFT_TRIPS = 1.3, (2.4, 4)
-# The flight is the window before a loss for so many round trips.
+# Round trips before a loss in which the flight is the window.
 _BEFORE_TRIPS = 1.6
 # Times between losses that are shorter, in round trips, have no growth, or no thirds.
 _LEAST_TRIPS, _THIRDS_TRIPS = 2.5, 12
@@ -327,7 +327,7 @@ def window_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Window | N
 
 
 class Fit:
-    """How well each law predicts a window.
+    """The fit of each law to a window.
 
     Attributes:
         kept: of each loss: the share of the window that it left, and a segment as a share of it.

@@ -47,7 +47,7 @@ def slots(windows: list[float], again: list[int], queued: float = 0, acks: int =
 def sawtooth(
     kept: float, gain: Gain, queued: float = 0, times: int = 25
 ) -> tuple[list[float], list[int]]:
-    """Grow a window to 80, of which a loss then leaves a share; a slot later it grows again."""
+    """Grow a window to 80; a loss then leaves a share, and a slot later it grows again."""
     most = 80.0
     windows: list[float] = []
     again = []

@@ -127,7 +127,7 @@ def test_fragments_are_named(tmp_path: Path, *, acks: bool) -> None:
     assert ("they are in later fragments" in said) == acks
 
 
-def test_both_sides_of_a_nat_are_named() -> None:
+def test_connections_before_and_behind_a_nat_are_named() -> None:
     """A connection that is captured with two addresses of one end is named, with both."""
     inside, outside = arriving(), replace(arriving(), port=40001)
     capture = capture_of(inside, outside)

@@ -186,7 +186,7 @@ def test_what_a_full_link_looks_like(cause: str) -> None:
 
 
 def test_an_offload_hides_a_full_link() -> None:
-    """Where merged segments hide the rate of a full link, no window is named in its place."""
+    """If merged segments hide the rate of a full link, no window is named in its place."""
     links = Link(1.1e7, 10_000_000, 16_000_000), Link(1.1e7, 10_000_000, 16_000_000)
     mine = Connection(segments=1000, window=106, tick_ns=1_000_000, announced=1 << 20)
     others = [
