@@ -54,7 +54,7 @@ def sawtooth(
     for _ in range(times):
         again.append(len(windows))
         windows += [most, most]
-        window, trip = int(kept * most), 0
+        window, trip = float(int(kept * most)), 0
         while window < most:
             windows.append(window)
             window += gain(trip, window) * (1 - queued / window)

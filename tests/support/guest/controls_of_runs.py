@@ -29,7 +29,7 @@ def said(document: Mapping[str, Any], client: str) -> str:
     flow, direction = data_to(document, client)
     found = flow[direction]["congestion_control"]
     if found["value"] is not None:
-        return CONTROLS[found["value"] - 1]
+        return CONTROLS[int(found["value"]) - 1]
     return str(found["why"]) if found["why"].startswith(ALIKE) else UNKNOWN
 
 
