@@ -50,7 +50,7 @@ _PROTOTYPES = {
     "ca_steps_sum": (None, [_POINTER, _POINTER, _INT64, _INT64, _POINTER]),
     "ca_steps_of_queue": (None, [_POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _POINTER]),
     "ca_steps_last_to_empty": (_SIZE, [_POINTER, _SIZE, _INT64, _INT64, _POINTER]),
-    "ca_tally_add": (None, [_POINTER] * 2),
+    "ca_tally_add": (None, [_POINTER] * 3),
     "ca_symptoms_add": (None, [_POINTER] * 2),
     "ca_standing_add": (None, [_POINTER] * 2),
     "ca_limits_add": (_INT64, [_POINTER] * 5),

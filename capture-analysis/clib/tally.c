@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each number is an array with one entry per direction, which the caller reads: a packet adds to
- * ten of them.
+ * A packet adds to ten numbers of its direction, which lie side by side.
  */
 #include "half.h"
 #include "tally.h"
@@ -28,48 +27,50 @@ static void pass_time(int64_t *first_ns, int64_t *last_ns, int64_t *back_ns, int
  * The part of the time between two data of a direction in which its application paused. The half
  * that opened the connection asks, so that the time from its data to the answer is the other's.
  */
-static int64_t paused_ns(const struct ca_tally *tally, size_t direction, int64_t time_ns)
+static int64_t paused_ns(const struct ca_tally *own, const struct ca_tally *other, size_t direction,
+			 int64_t time_ns)
 {
-	int64_t before_ns = tally->last_ns[direction], heard_ns = tally->last_ns[direction ^ 1];
+	int64_t before_ns = own->last_ns, heard_ns = other->last_ns;
 	int64_t from_ns = before_ns, to_ns = time_ns;
 
 	if (heard_ns > before_ns && direction & 1)
 		to_ns = heard_ns;
 	else if (heard_ns > before_ns)
 		from_ns = heard_ns;
-	return minus(minus(to_ns, from_ns), tally->shut[direction].gap_ns);
+	return minus(minus(to_ns, from_ns), own->shut.gap_ns);
 }
 
 static void add_data(const struct ca_block *block, size_t row, size_t direction,
-		     const struct ca_tally *tally)
+		     struct ca_tally *directions)
 {
+	struct ca_tally *own = &directions[direction], *other = &directions[direction ^ 1];
 	const struct ca_facts *facts = &block->facts;
 	const struct ca_tracked *tracked = &block->tracked;
 	int64_t payload = block->packets.payload_bytes[row], time_ns = block->packets.time_ns[row];
 	int64_t pause_ns;
 
-	tally->payload[direction] += payload;
-	tally->new_payload[direction] += tracked->new_bytes[row];
-	tally->data_frame_bytes[direction] += block->packets.frame_bytes[row];
-	tally->full_segments[direction] +=
+	own->payload += payload;
+	own->new_payload += tracked->new_bytes[row];
+	own->data_frame_bytes += block->packets.frame_bytes[row];
+	own->full_segments +=
 		(double)payload >= NEARLY_FULL * (double)facts->segment_bytes[direction];
-	tally->merged[direction] += payload > facts->longest_bytes[direction];
+	own->merged += payload > facts->longest_bytes[direction];
 	if (tracked->kind[row] == KIND_PROBE)
 		return;
-	if (tally->first_ns[direction] == NEVER) {
-		tally->first_new[direction] += tracked->new_bytes[row];
+	if (own->first_ns == NEVER) {
+		own->first_new += tracked->new_bytes[row];
 	} else {
-		pause_ns = paused_ns(tally, direction, time_ns);
+		pause_ns = paused_ns(own, other, direction, time_ns);
 		if (pause_ns >= PAUSE_NS && tracked->kind[row] == KIND_NEW_DATA &&
 		    tracked->in_flight_bytes[row] <= payload)
-			tally->pause_ns[direction] = plus(tally->pause_ns[direction], pause_ns);
+			own->pause_ns = plus(own->pause_ns, pause_ns);
 	}
-	if (tally->last_ns[direction ^ 1] > tally->last_ns[direction])
-		tally->answer_ns[direction] = most(tally->answer_ns[direction],
-						   minus(time_ns, tally->last_ns[direction ^ 1]));
-	tally->shut[direction].gap_ns = 0;
-	pass_time(&tally->first_ns[direction], &tally->last_ns[direction],
-		  &tally->back_ns[direction][0], time_ns);
+	if (other->last_ns > own->last_ns)
+		own->answer_ns = most(own->answer_ns,
+						   minus(time_ns, other->last_ns));
+	own->shut.gap_ns = 0;
+	pass_time(&own->first_ns, &own->last_ns,
+		  &own->back_ns[0], time_ns);
 }
 
 static bool is_shut(const struct ca_shut *shut)
@@ -104,45 +105,43 @@ static void add_window(const struct ca_block *block, size_t row, struct ca_shut 
 	shut->until_ns = time_ns;
 }
 
-static void add_ack(const struct ca_block *block, size_t row, size_t direction,
-		    const struct ca_tally *tally)
+static void add_ack(const struct ca_block *block, size_t row, struct ca_tally *own)
 {
 	const struct ca_tracked *tracked = &block->tracked;
 	int64_t time_ns = block->packets.time_ns[row];
 
-	pass_time(&tally->first_ack_ns[direction], &tally->last_ack_ns[direction],
-		  &tally->back_ns[direction][1], time_ns);
-	tally->ack_frame_bytes[direction] += block->packets.frame_bytes[row];
-	tally->acked[direction] += tracked->acked_bytes[row];
-	tally->spaced_acks[direction] += tracked->acked_bytes[row] > 0 && tracked->gap_ns[row] >= 0;
+	pass_time(&own->first_ack_ns, &own->last_ack_ns,
+		  &own->back_ns[1], time_ns);
+	own->ack_frame_bytes += block->packets.frame_bytes[row];
+	own->acked += tracked->acked_bytes[row];
+	own->spaced_acks += tracked->acked_bytes[row] > 0 && tracked->gap_ns[row] >= 0;
 }
 
-void ca_tally_add(const struct ca_block *block, const struct ca_tally *tally)
+void ca_tally_add(const struct ca_block *block, struct ca_tally *directions, struct ca_life *lives)
 {
 	const struct ca_tracked *tracked = &block->tracked;
 
 	for (size_t row = 0; row < block->rows; row++) {
 		size_t direction = block_direction(block, row), flow = direction >> 1;
-		const struct ca_shut *shut = &tally->shut[2 * flow];
+		const struct ca_tally *ends = &directions[2 * flow];
+		struct ca_tally *acknowledged = &directions[block_acknowledged(block, row)];
 		uint8_t kind = tracked->kind[row];
 
-		life_add(block, row, is_shut(&shut[0]) || is_shut(&shut[1]), &tally->lives[flow]);
-		tally->kinds[direction][kind]++;
+		life_add(block, row, is_shut(&ends[0].shut) || is_shut(&ends[1].shut), &lives[flow]);
+		directions[direction].kinds[kind]++;
 		if (block_is_data(block, row))
-			add_data(block, row, direction, tally);
+			add_data(block, row, direction, directions);
 		else if (block_is_ack(block, row))
-			add_ack(block, row, direction, tally);
+			add_ack(block, row, &directions[direction]);
 		else if (kind == KIND_CONTROL)
-			tally->syns[direction] += (block->packets.flags[row] & FLAG_SYN) != 0;
+			directions[direction].syns += (block->packets.flags[row] & FLAG_SYN) != 0;
 		if (block_acknowledges(block, row))
-			add_window(block, row, &tally->shut[block_acknowledged(block, row)]);
+			add_window(block, row, &acknowledged->shut);
 		if (tracked->acked_bytes[row])
-			tally->acked_ns[block_acknowledged(block, row)] = block->packets.time_ns[row];
+			acknowledged->acked_ns = block->packets.time_ns[row];
 		if (tracked->unseen_bytes[row]) {
-			int64_t *unseen = tally->unseen[block_acknowledged(block, row)];
-
-			unseen[0] += tracked->unseen_bytes[row];
-			unseen[1]++;
+			acknowledged->unseen[0] += tracked->unseen_bytes[row];
+			acknowledged->unseen[1]++;
 		}
 	}
 }

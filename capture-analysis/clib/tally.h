@@ -17,33 +17,33 @@ struct ca_shut {
 	int64_t opened;		/* 1: the window is open, after a zero window or none */
 };
 
-/* A number for each direction, KINDS and 2 where it says so; laid out as _SUMS in tally.py. */
+/* The numbers of a direction; laid out as _SUMS in tally.py. */
 struct ca_tally {
-	int64_t (*kinds)[KINDS];
-	int64_t *payload;
-	int64_t *new_payload;
-	int64_t *data_frame_bytes;
-	int64_t *ack_frame_bytes;
-	int64_t *acked;
-	int64_t *full_segments;
-	int64_t *spaced_acks;
-	int64_t *first_new;
-	int64_t *merged;
-	int64_t *syns;
-	int64_t (*unseen)[2];
-	int64_t *pause_ns;
-	int64_t *first_ns;
-	int64_t *first_ack_ns;
-	int64_t *last_ns;
-	int64_t *last_ack_ns;
-	int64_t *answer_ns;
-	int64_t *acked_ns;
-	int64_t (*back_ns)[2];
-	struct ca_shut *shut;
-	struct ca_life *lives;	/* one for each connection */
+	int64_t kinds[KINDS];
+	int64_t payload;
+	int64_t new_payload;
+	int64_t data_frame_bytes;
+	int64_t ack_frame_bytes;
+	int64_t acked;
+	int64_t full_segments;
+	int64_t spaced_acks;
+	int64_t first_new;
+	int64_t merged;
+	int64_t syns;
+	int64_t unseen[2];
+	int64_t pause_ns;
+	int64_t first_ns;
+	int64_t first_ack_ns;
+	int64_t last_ns;
+	int64_t last_ack_ns;
+	int64_t answer_ns;
+	int64_t acked_ns;
+	int64_t back_ns[2];
+	struct ca_shut shut;
 };
 
-/* Takes a block; `tally` has numbers for all its directions. */
-CA_API void ca_tally_add(const struct ca_block *block, const struct ca_tally *tally);
+/* Takes a block; `directions` has all its directions, `lives` all its connections. */
+CA_API void ca_tally_add(const struct ca_block *block, struct ca_tally *directions,
+			 struct ca_life *lives);
 
 #endif

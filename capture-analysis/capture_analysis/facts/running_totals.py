@@ -3,6 +3,7 @@
 A lane is the number of a sequence, mostly of a direction (2 * flow + half).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ class LaneArray:
     """
 
     def __init__(self, ufunc: np.ufunc, empty: int, width: int = 0) -> None:
-        self._ufunc, self._empty = ufunc, empty
+        self._ufunc, self._empty, self.width = ufunc, empty, width
         self._values = np.zeros((0, width) if width else 0, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -81,16 +82,50 @@ class LaneArray:
         return self._empty if values.ndim == 1 else np.full(values.shape[1], self._empty)
 
     def _grow(self, lanes: int) -> None:
+        if lanes > len(self._values):
+            self.move(_more_rows(lanes, len(self._values), self._values.shape[1:]))
+
+    def move(self, values: IntArray) -> None:
+        """Keep the numbers in other memory, which has more lanes and is 0."""
         known = len(self._values)
-        if lanes > known:
-            # A fourth more than before: memory that no connection uses counts in large captures.
-            shape = (max(lanes, known + known // 4), *self._values.shape[1:])
-            # Fresh memory is 0, and takes room only when it is written to.
-            values = np.zeros(shape, dtype=np.int64)
-            values[:known] = self._values
-            if self._empty:
-                values[known:] = self._empty
-            self._values = values
+        values[:known] = self._values
+        if self._empty:
+            values[known:] = self._empty
+        self._values = values
+
+
+class LaneRows:
+    """Several LaneArrays whose numbers of one lane lie side by side, for C to add to.
+
+    Until all packets are added, only `address` makes them longer.
+
+    Args:
+        arrays: empty ones, in the order of the numbers.
+    """
+
+    def __init__(self, arrays: Sequence[LaneArray]) -> None:
+        self._arrays = arrays
+        self._ends = np.cumsum([max(each.width, 1) for each in arrays]).tolist()
+        self._rows = np.zeros((0, self._ends[-1]), dtype=np.int64)
+
+    def address(self, count: int) -> int:
+        """Return where the rows of the first `count` lanes are in memory."""
+        known = len(self._rows)
+        if count > known:
+            self._rows = _more_rows(count, known, self._rows.shape[1:])
+            for each, end in zip(self._arrays, self._ends, strict=True):
+                each.move(
+                    self._rows[:, end - each.width : end] if each.width else self._rows[:, end - 1]
+                )
+        return int(self._rows.ctypes.data)
+
+
+def _more_rows(lanes: int, known: int, shape: tuple[int, ...]) -> IntArray:
+    """Return rows of 0 for a number of lanes, and at least a fourth more than are known.
+
+    Memory that no connection uses counts in large captures; that of zeros only when written to.
+    """
+    return np.zeros((max(lanes, known + known // 4), *shape), dtype=np.int64)
 
 
 class Previous:

@@ -129,8 +129,7 @@ class Connections:
     def _sums(self) -> dict[str, Column]:
         tally = self._measured.tally
         directions = np.arange(2 * len(self))
-        kinds = tally.kinds.values_of(np.arange(len(directions) * len(Kind)))
-        kinds = kinds.reshape(len(self), 2, len(Kind))
+        kinds = tally.kinds.values_of(directions).reshape(len(self), 2, len(Kind))
         payload = tally.new_payload.values_of(directions).reshape(-1, 2).sum(axis=1)
         syns = tally.syns.values_of(directions).reshape(-1, 2)
         again = kinds[:, :, Kind.RETRANSMISSION].sum(axis=1) + np.maximum(syns - 1, 0).sum(axis=1)

@@ -1,13 +1,12 @@
 """Counts for every direction that several metrics share."""
 
-import ctypes
 from typing import NamedTuple
 
 import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.directions import Block
-from capture_analysis.facts.running_totals import LaneArray
+from capture_analysis.facts.running_totals import LaneArray, LaneRows
 from capture_analysis.one_capture import lives
 from capture_analysis.tracking import Kind
 from capture_analysis.waiting_times import WaitingTimes
@@ -95,7 +94,6 @@ _SUMS = (
     "back_ns",
     "shut",
 )
-_Tally = ctypes.c_void_p * (len(_SUMS) + 1)
 _SHUT = 9  # length of struct ca_shut
 
 
@@ -103,7 +101,7 @@ class Tally:
     """Sums over the packets of each direction (see directions.py).
 
     Attributes:
-        kinds: packets by direction * KINDS + kind.
+        kinds: packets by kind.
         payload, new_payload: bytes of data.
         data_frame_bytes, ack_frame_bytes: frames as captured, of data and of pure ACKs.
         acked: payload that pure ACKs were the first to acknowledge.
@@ -129,7 +127,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.kinds = LaneArray(np.add, 0)
+        self.kinds = LaneArray(np.add, 0, KINDS)
         self.payload = LaneArray(np.add, 0)
         self.new_payload = LaneArray(np.add, 0)
         self.data_frame_bytes = LaneArray(np.add, 0)
@@ -148,6 +146,7 @@ class Tally:
         self.acked_ns = LaneArray(np.maximum, -1)
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
+        self._rows = LaneRows([getattr(self, name) for name in _SUMS])
         self.waits = WaitingTimes()
         self.lives = LaneArray(np.add, 0, lives.NUMBERS)
         self._symptoms = LaneArray(np.add, 0, len(Symptoms._fields))
@@ -155,12 +154,8 @@ class Tally:
     def add(self, block: Block) -> None:
         """Take the next packets; in C (clib/tally.c)."""
         directions = block.native.directions
-        sums = (
-            self.kinds.address(KINDS * directions),
-            *(getattr(self, name).address(directions) for name in _SUMS[1:]),
-            self.lives.address(directions // 2),
-        )
-        block.native.add("ca_tally_add", _Tally(*sums))
+        rows, lives_at = self._rows.address(directions), self.lives.address(directions // 2)
+        block.native.add("ca_tally_add", rows, lives_at)
         self.waits.add(block)
         block.native.add("ca_symptoms_add", self._symptoms.address(directions))
 
@@ -171,11 +166,13 @@ class Tally:
     def merge(self, other: "Tally") -> None:
         """Add the counts of another tally, which took other connections."""
         for name, mine in vars(self).items():
-            mine.merge(getattr(other, name))
+            if mine is not self._rows:
+                mine.merge(getattr(other, name))
 
     def count(self, direction: int, *kinds: Kind) -> int:
         """Count the packets of some kinds in a direction."""
-        return sum(int(self.kinds.value_of(direction * KINDS + kind)) for kind in kinds)
+        counts = self.kinds.value_of(direction)
+        return sum(int(counts[kind]) for kind in kinds)
 
     def packets(self, direction: int) -> int:
         """Count a direction's packets.

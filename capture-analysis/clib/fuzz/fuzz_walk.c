@@ -22,7 +22,6 @@
 #define BYTES_OF_A_DIRECTION 4
 #define BYTES_OF_A_PACKET 8
 #define PIECE_ROWS_MAX 7
-#define SUMS 20
 
 /* The tap's place: near the sender, in the middle, near the receiver, unknown. */
 static const double PLACES[] = { 0, 0.5, 1, NAN };
@@ -32,11 +31,9 @@ struct kept {
 	struct ca_waits waits[DIRECTIONS];
 	struct ca_spent spent[DIRECTIONS];
 	struct ca_standing standing[DIRECTIONS];
-	int64_t kinds[DIRECTIONS][KINDS];
-	int64_t sums[SUMS][DIRECTIONS][2];
+	struct ca_tally tally[DIRECTIONS];
 	struct ca_receiving receiving[DIRECTIONS];
 	struct ca_received received[DIRECTIONS];
-	struct ca_shut shut[DIRECTIONS];
 	struct ca_symptoms symptoms[DIRECTIONS];
 	struct ca_life lives[DIRECTIONS / 2];
 	int64_t coming, holes;
@@ -105,20 +102,6 @@ static struct ca_block part(const struct ca_block *block, size_t row, size_t row
 	return rest;
 }
 
-static struct ca_tally tally_of(struct kept *kept)
-{
-	int64_t *sums[SUMS];
-
-	for (size_t at = 0; at < SUMS; at++)
-		sums[at] = &kept->sums[at][0][0];
-	return (struct ca_tally){
-		kept->kinds, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7],
-		sums[8], sums[9], kept->sums[10], sums[11], sums[12], sums[13], sums[14], sums[15],
-		sums[16], sums[17], kept->sums[18], kept->shut,
-		kept->lives,
-	};
-}
-
 /* Each direction has at most HOLES_KEPT holes, and together they are all the rows taken. */
 static void check_holes(const struct kept *kept, const struct ca_hole *rows)
 {
@@ -155,7 +138,6 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 {
 	struct ca_all_coming coming = { table_allocate(block->rows * sizeof(*coming.rows)), -1 };
 	struct ca_all_holes holes = { table_allocate(block->rows * sizeof(*holes.rows)), -1 };
-	struct ca_tally tally = tally_of(kept);
 
 	memset(kept, 0, sizeof(*kept));
 	memset(kept->waits, -1, sizeof(kept->waits));
@@ -173,7 +155,7 @@ static void count(const struct ca_block *block, size_t piece, struct kept *kept)
 		kept->holes += ca_receiving_add(&rest, kept->receiving, &holes, kept->received);
 		ca_standing_add(&rest, kept->standing);
 		ca_symptoms_add(&rest, kept->symptoms);
-		ca_tally_add(&rest, &tally);
+		ca_tally_add(&rest, kept->tally, kept->lives);
 	}
 	check_holes(kept, holes.rows);
 	free(coming.rows);
