@@ -26,6 +26,7 @@ from support.running import (
     guest_processes,
     write_experiment,
 )
+from support.today import DAY
 from support.warm_command import twoway
 
 from twoway.backends.uml import Uml
@@ -187,7 +188,14 @@ def _kill_a_sweep(path: Path, results: Path, how: signal.Signals) -> int:
     return sum(any(run[0] == "2" for run in runs) for runs in _runs(results).values())
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+# The date chooses a signal for `make test`; `make check` has both.
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(how, marks=[pytest.mark.long] * (k != DAY % 2))
+        for k, how in enumerate((signal.SIGINT, signal.SIGKILL))
+    ],
+)
 def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
     """An interrupted sweep leaves no guest, and the next sweep completes it."""
     path, finished, attempts = write_experiment(tmp_path, _sweep_of(FEW)), len(FEW), 0
