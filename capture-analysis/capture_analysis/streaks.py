@@ -127,12 +127,8 @@ class StreakFinder:
             ctypes.byref(_Streaks.from_streaks(self._open)),
             ctypes.byref(_Streaks.from_streaks(self._over)),
         )
-        over = self._over
-        lane, rows, first_ns, last_ns, total = (
-            column[..., :ended].copy()
-            for column in (over.lane, over.rows, over.first_ns, over.last_ns, over.total)
-        )
-        return Streaks(lane, rows, first_ns, last_ns, total)
+        kept = vars(self._over).items()
+        return Streaks(**{name: column[..., :ended].copy() for name, column in kept})
 
     def finish(self) -> Streaks:
         """Return the streaks that were still open when the packets ended."""

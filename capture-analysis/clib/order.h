@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sorts packets by lane; see lane_order.py.
+ * Sorts packets by lane; see row_order.py.
  */
 #ifndef CAPTURE_ANALYSIS_ORDER_H
 #define CAPTURE_ANALYSIS_ORDER_H
@@ -14,7 +14,7 @@
 #define CA_ORDER_BEYOND SIZE_MAX		/* a row is not in the table */
 #define CA_ORDER_NO_MEMORY (SIZE_MAX - 1)
 
-/* Rows by lane, in each lane as given; laid out as LaneOrder in lane_order.py. */
+/* Rows by lane, in each lane as given; laid out as LaneOrder in row_order.py. */
 struct ca_lane_order {
 	int64_t *places;	/* place of each given row */
 	int64_t *rows;		/* row at each place */

@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 import numpy as np
 import pytest
 from capture_analysis.facts.running_totals import LaneArray, Previous, occurrences
-from capture_analysis.lane_order import by_lane
+from capture_analysis.row_order import by_lane
 from capture_analysis.step_functions import (
     LastToEmpty,
     Sums,

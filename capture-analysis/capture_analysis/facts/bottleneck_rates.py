@@ -17,7 +17,7 @@ from capture_analysis.facts.facts import (
 )
 from capture_analysis.facts.gap_modes import TRAIN_GAPS, Modes, modes
 from capture_analysis.facts.running_totals import occurrences
-from capture_analysis.lane_order import by_lane
+from capture_analysis.row_order import by_lane
 
 # The argument `peak` of `modes` for gaps of ACKs, and of data that ACKs release. Such gaps are the
 # data's transmission times unless ACKs are compressed.

@@ -14,7 +14,7 @@ from capture_analysis.columns import BoolArray, IntArray, Mark, Packets
 from capture_analysis.facts.facts import Facts, FloatArray, Number
 from capture_analysis.facts.native_block import NativeBlock
 from capture_analysis.facts.running_totals import Previous
-from capture_analysis.lane_order import by_lane
+from capture_analysis.row_order import by_lane
 from capture_analysis.tracking import Kind, Tracked
 
 _TRACKED = frozenset(Tracked.__dataclass_fields__)

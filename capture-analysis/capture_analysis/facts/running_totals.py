@@ -120,12 +120,12 @@ class LaneRows:
         return int(self._rows.ctypes.data)
 
 
-def _more_rows(lanes: int, known: int, shape: tuple[int, ...]) -> IntArray:
-    """Return rows of 0 for a number of lanes, and at least a fourth more than are known.
+def _more_rows(needed: int, known: int, shape: tuple[int, ...]) -> IntArray:
+    """Return the needed rows of 0, and at least a fourth more than are known.
 
     Memory that no connection uses counts in large captures; that of zeros only when written to.
     """
-    return np.zeros((max(lanes, known + known // 4), *shape), dtype=np.int64)
+    return np.zeros((max(needed, known + known // 4), *shape), dtype=np.int64)
 
 
 class Previous:

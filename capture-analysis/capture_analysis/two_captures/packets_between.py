@@ -16,7 +16,7 @@ import numpy as np
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.facts.running_totals import Previous
-from capture_analysis.lane_order import by_lane
+from capture_analysis.row_order import by_lane
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import ROW, Rows, append_parts, select_rows, take
 from capture_analysis.two_captures.matching import FOREVER, UNKNOWN, CaptureReader, Matched, match
