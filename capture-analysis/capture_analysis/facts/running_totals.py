@@ -86,7 +86,7 @@ class LaneArray:
             self.move(_more_rows(lanes, len(self._values), self._values.shape[1:]))
 
     def move(self, values: IntArray) -> None:
-        """Keep the numbers in other memory, which has more lanes and is 0."""
+        """Keep the numbers in other memory, which has more rows and is 0."""
         known = len(self._values)
         values[:known] = self._values
         if self._empty:
@@ -94,8 +94,8 @@ class LaneArray:
         self._values = values
 
 
-class LaneRows:
-    """Several LaneArrays whose numbers of one lane lie side by side, for C to add to.
+class JoinedArrays:
+    """Several arrays whose numbers lie side by side in rows, for C to add to.
 
     Until all packets are added, only `address` makes them longer.
 
@@ -109,7 +109,7 @@ class LaneRows:
         self._rows = np.zeros((0, self._ends[-1]), dtype=np.int64)
 
     def address(self, count: int) -> int:
-        """Return where the rows of the first `count` lanes are in memory."""
+        """Return where the first `count` rows are in memory."""
         known = len(self._rows)
         if count > known:
             self._rows = _more_rows(count, known, self._rows.shape[1:])

@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.facts.directions import Block
-from capture_analysis.facts.running_totals import LaneArray, LaneRows
+from capture_analysis.facts.running_totals import JoinedArrays, LaneArray
 from capture_analysis.one_capture import lives
 from capture_analysis.tracking import Kind
 from capture_analysis.waiting_times import WaitingTimes
@@ -146,7 +146,7 @@ class Tally:
         self.acked_ns = LaneArray(np.maximum, -1)
         self.back_ns = LaneArray(np.add, 0, 2)
         self.shut = LaneArray(np.add, 0, _SHUT)
-        self._rows = LaneRows([getattr(self, name) for name in _SUMS])
+        self._rows = JoinedArrays([getattr(self, name) for name in _SUMS])
         self.waits = WaitingTimes()
         self.lives = LaneArray(np.add, 0, lives.NUMBERS)
         self._symptoms = LaneArray(np.add, 0, len(Symptoms._fields))
