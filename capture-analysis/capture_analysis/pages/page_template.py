@@ -1,6 +1,7 @@
 """Render a page from a template, with what pages share; a failure leaves no file."""
 
 import platform
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -49,7 +50,7 @@ def write(
         **(embed_figures(figures) if figures else {}),
         **context,
     )
-    partial = path.with_name(f".{path.name}")
+    partial = path.with_name(f".{uuid.uuid4().hex}.partial")  # of this writer alone
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import capture_analysis
+import numpy as np
 import packed_page
 import pytest
 from capture_analysis.cli import main
+from capture_analysis.pages import page_template
 from capture_analysis.pictures.capture_figures import NAMES
+from capture_analysis.pictures.figure import Figure, Line
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
 from traffic_generator import Traffic, write
@@ -238,6 +241,25 @@ def test_nothing_is_left_of_a_failure(
     words = ["report", str(captures[0]), "--figures", "--output", str(tmp_path / "report")]
     assert main(words) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_writers_of_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two programs that write one page at once both succeed, and leave the page alone."""
+    path, write_text = tmp_path / "page.html", Path.write_text
+    figure = Figure("one", "One", "", "x", "y", [Line("a", np.arange(2.0), np.ones(2), "marked")])
+
+    def write_page() -> None:
+        page_template.write(path, "figure.html.j2", [figure], name="one", note="")
+
+    def interrupted(partial: Path, text: str, **settings: str) -> int:
+        monkeypatch.setattr(Path, "write_text", write_text)
+        written = partial.write_text(text, **settings)
+        write_page()
+        return written
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    write_page()
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_named_for_the_capture(
