@@ -28,7 +28,7 @@ from twoway.measure.document import compute
 from twoway.report.comparing import relative
 from twoway.runs.interventions import refuse_difference
 from twoway.runs.points import load_point
-from twoway.sweeps import why
+from twoway.sweeps import why, workers
 from twoway.sweeps.events import events_of
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -288,7 +288,7 @@ METRIC = "completion_time.answer"
 def _ask(folder: Path, *words: str) -> Any:
     """Run `twoway why`, which makes its further runs in its own process, or copies kept ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(why, "workers", in_this_process)
+        patch.setattr(workers, "workers", in_this_process)
         patch.setattr(
             why, "run_experiment", lambda of, on, to, beside: carry_out(of, to, on, beside)
         )
