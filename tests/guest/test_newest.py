@@ -4,7 +4,6 @@ import json
 import struct
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +11,7 @@ from support.running import SMALL, write_experiment
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml
-from twoway.description.point import find_experiment
+from twoway.description.point import find_source
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -31,7 +30,7 @@ WARM_UP_S = 1.0
 @pytest.mark.parametrize("name", ["kalampoukas-5.2", "zhang-fig8", "modern-cc"])
 def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
     """Two runs of an experiment leave the same bytes in their captures."""
-    document: dict[str, Any] = yaml.safe_load(find_experiment(name).read_text())
+    document = {**find_source(name).document}
     for field in ("predictions", "claims", "findings", "unclaimed", "theory", "matrix"):
         document.pop(field, None)
     document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)

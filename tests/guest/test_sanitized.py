@@ -1,5 +1,6 @@
 """The kernel modules in the sanitised guest: any complaint of its kernel is a failure."""
 
+import copy
 import re
 import shutil
 from itertools import pairwise
@@ -24,7 +25,7 @@ from twoway.backends.sandbox import CONSOLE_LOG, complaints
 from twoway.backends.uml import Uml
 from twoway.commands.options import all_ids
 from twoway.contract.files import read_run_file
-from twoway.description.point import find_experiment
+from twoway.description.point import find_experiment, find_source
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES
@@ -161,7 +162,7 @@ def test_a_qdisc_survives_any_request(guest: Guest, tmp_path: Path, qdisc: str) 
 
 def _short(experiment: Path) -> dict[str, Any]:
     """Return the experiment shortened to a few seconds, without statements."""
-    document: dict[str, Any] = yaml.safe_load(experiment.read_text())
+    document = copy.deepcopy(find_source(str(experiment)).document)
     for field in ("predictions", "claims", "findings", "unclaimed", "theory", "matrix", "figures"):
         document.pop(field, None)
     if any("transfers" in flow for flow in document.get("flows", [])):
@@ -178,7 +179,7 @@ def _short(experiment: Path) -> dict[str, Any]:
 
 def _kernel_side(experiment: Path) -> tuple[Any, ...]:
     """Return what the experiment demands of the kernel: topology, links, kinds of flows."""
-    document = yaml.load(experiment.read_text(), yaml.CSafeLoader)  # each worker loads them all
+    document = find_source(str(experiment)).document
     kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document.get("flows", [])})
     more = sorted(document.get("modules", {})), "programs" in document, "datagrams" in document
     return document["topology"]["name"], str(document["profile"]).partition("-")[0], kinds, more

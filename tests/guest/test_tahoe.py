@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from support.guest.scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
 from support.guest.scripted_traces import Trace, play_scenarios
 from support.guest.tahoe_metrics import CONTROLS, ENDINGS
@@ -16,7 +15,7 @@ from support.running import ROOT, write_experiment
 from support.runs import carry_out, kept_in_guest
 
 from twoway.contract.network import START_NS
-from twoway.description.point import find_experiment
+from twoway.description.point import find_source
 from twoway.description.stack import Stack
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
@@ -167,7 +166,7 @@ def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
     At the start a timer fires for a segment without any acknowledgement since: at 1.52 s instead of
     1.5 s, by the kernel's timer wheel.
     """
-    document = yaml.safe_load(find_experiment("zhang-fig4-5").read_text())
+    document = find_source("zhang-fig4-5").document
     kept = ("schema", "title", "summary", "topology", "profile", "stack", "flows", "warm_up_s")
     changed = {"duration_s": 500, "modules": {"tcp_tahoe": {"timer": "bsd"}}}
     path = write_experiment(tmp_path, {key: document[key] for key in kept} | changed)

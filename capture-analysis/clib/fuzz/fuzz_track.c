@@ -8,7 +8,6 @@
  */
 #include "fuzz.h"
 #include "../half.h"
-#include "../kind.h"
 #include "../track.h"
 
 #define FLOWS 2

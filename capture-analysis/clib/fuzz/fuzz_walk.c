@@ -194,7 +194,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(!memcmp(&whole, &pieces, sizeof(whole)));
 	for (size_t at = 0; at < DIRECTIONS; at++) {
 		for (size_t kind = 0; kind < KINDS; kind++)
-			packets += (size_t)whole.kinds[at][kind];
+			packets += (size_t)whole.tally[at].kinds[kind];
 	}
 	check(packets == block.rows);
 	check(whole.coming >= 0 && (size_t)whole.coming <= block.rows);
@@ -202,8 +202,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct ca_received *sums = &whole.received[at];
 
 		check_spent(&whole.spent[at]);
-		check(whole.shut[at].longest_ns <= whole.shut[at].ns);
-		check(whole.shut[at].ns <= whole.shut[at].whole_ns);
+		check(whole.tally[at].shut.longest_ns <= whole.tally[at].shut.ns);
+		check(whole.tally[at].shut.ns <= whole.tally[at].shut.whole_ns);
 
 		check(sums->delayed <= sums->timed);
 		check(0 <= sums->shut_ns && sums->shut_ns <= sums->whole_ns);
