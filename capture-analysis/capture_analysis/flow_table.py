@@ -110,13 +110,14 @@ class FlowTable:
     def nat_faces(self) -> list[tuple[int, int]]:
         """Return pairs of connections that show the same packets, on both sides of a NAT.
 
-        Both ISNs are the same in both, and one end's address or port. A NAT that changes ISNs, and
-        a capture without the handshake, show none.
+        Both ISNs are the same in these two alone, and one end's address or port. A NAT that changes
+        ISNs, and a capture without the handshake, show none; nor do ISNs of 0, a simulator's.
         """
         known = np.flatnonzero(self.syns_seen().all(axis=1))
         isns = self.rows["base"][known].astype(np.uint64) @ np.array([1 << 32, 1], dtype=np.uint64)
         known, isns = known[(order := np.argsort(isns, kind="stable"))], isns[order]
-        alike = np.flatnonzero(isns[1:] == isns[:-1])
+        _, first, times = np.unique(isns, return_index=True, return_counts=True)
+        alike = first[(times == 2) & (isns[first] != 0)]
         pairs = zip(known[alike].tolist(), known[alike + 1].tolist(), strict=True)
         ends = (self.source, self.destination)
         return [pair for pair in pairs if sum(len({*map(end, pair)}) for end in ends) == 3]

@@ -7,10 +7,10 @@
  *	    = 128 shift + (value >> shift)              for others: the highest eight bits, and the
  *	                                                number of bits below them, shift > 0
  *
- * Linear probing, at most three quarters full, multiply-shift with a random odd factor (Dietzfelbinger et
- * al., 1997), so that a capture's author cannot choose values that collide. A count of 0 marks an
- * empty slot. Sum, least and greatest of integers do not depend on the order of the values. Bins
- * come in the table's order, and the caller sorts them.
+ * Linear probing, at most three quarters full, multiply-shift with a random odd factor
+ * (Dietzfelbinger et al., 1997), so that a capture's author cannot choose values that collide. A
+ * count of 0 marks an empty slot. Sum, least and greatest of integers do not depend on the order of
+ * the values. Bins come in the table's order, and the caller sorts them.
  */
 #include <stdlib.h>
 

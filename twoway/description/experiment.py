@@ -224,7 +224,7 @@ def _with_base(schema: dict[str, Any]) -> None:
         "type": "string",
         "description": "an experiment beside this file, without a base of its own: this one has "
         "its fields, as a JSON merge patch changes them (null removes one); not its "
-        f"{', '.join(OWN_FIELDS)}",
+        f"{', '.join(OWN_FIELDS)}. Editors mark null, and mappings that only the base makes whole",
     }
 
 

@@ -48,7 +48,6 @@ from twoway.description.placement import (
 )
 from twoway.description.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.description.reading import (
-    ID,
     ExperimentSource,
     axis_problems,
     checked_profile,
@@ -316,7 +315,7 @@ def find_source(name: str) -> ExperimentSource:
         source = source or experiment_file(find_experiment(name))
     except OSError as error:  # a name that no file can have
         raise SpecError([f"{name:.80}: {error.strerror}"]) from error
-    if source.id in _RESERVED_IDS or not re.fullmatch(ID, source.id):
+    if source.id in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", source.id):
         raise SpecError([f'{source.file}: "{source.id}" cannot be an experiment\'s id'])
     return source
 

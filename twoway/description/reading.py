@@ -36,8 +36,8 @@ from twoway.manifest import SEED
 from twoway.messages import suggest
 from twoway.paths import shown_path
 
-# An experiment's id, which names a folder of results.
-ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+# Endings of the names of experiments' files.
+_SUFFIXES = (".yml", ".yaml")
 # Limits of a file's size, and of the number of problems printed for one file.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
 
@@ -147,15 +147,17 @@ def experiment_file(path: Path) -> ExperimentSource:
     Raises: SpecError with a sentence if it is no YAML, or no mapping, or has no sound base.
     """
     text = text_of(path)
-    given = document_of(path, text).get("base")
-    if given is None:
+    document = document_of(path, text)
+    if "base" not in document:
         return _source(path, text)
-    named = isinstance(given, str) and re.fullmatch(ID, given)
-    base = path.with_name(f"{given}.yml") if named else None
-    if base is None or not base.is_file():
-        known = sorted(each.stem for each in path.parent.glob("*.yml"))
-        problem = f"no experiment {show_text(repr(given))} beside it{suggest(str(given), known)}"
-        raise SpecError([f"{shown_path(path)}: base: {problem}"])
+    given = document["base"]
+    beside = {each.stem: each for each in path.parent.iterdir() if each.suffix in _SUFFIXES}
+    base = beside.get(given) if isinstance(given, str) else None
+    if base is None:
+        problem = f"no experiment {show_text(repr(given))} beside it"
+        raise SpecError(
+            [f"{shown_path(path)}: base: {problem}{suggest(str(given), sorted(beside))}"]
+        )
     return _source(path, text, base, text_of(base))
 
 
@@ -167,13 +169,16 @@ def _source(
     document = document_of(path, text)
     if base:
         document, below = dict(document), document_of(base, base_text)
+        named = document.pop("base")
         if "base" in below:
-            problem = f"{document['base']} has a base itself: take that one"
+            problem = (
+                "is this file" if base == path else f"{named} has a base itself: take that one"
+            )
             raise SpecError([f"{shown_path(path)}: base: {problem}"])
-        del document["base"]
         set_up = {field: value for field, value in below.items() if field not in OWN_FIELDS}
         document = merge_patch(set_up, document)
-    return ExperimentSource(path.stem, shown_path(path), path, document)
+    where = f"{shown_path(path)} with base {base.stem}" if base else shown_path(path)
+    return ExperimentSource(path.stem, where, path, document)
 
 
 def merge_patch(document: Any, patch: Any) -> Any:

@@ -380,6 +380,9 @@ def full_run(run: str, name: str, point: AxisValues) -> str:
     if experiment != name or not point:
         words = (f"{w}={label(point[w])}" if w in point else w for w in given.split(","))
         return f"{experiment}{at}{','.join(words)}"
-    there = dict(each.split("=", 1) for each in given.split(",") if each)
+    axes = [each.partition("=") for each in given.split(",") if each]
+    if not {axis for axis, _, _ in axes} <= point.keys():
+        return run  # which no point is
+    there = {axis: value for axis, equals, value in axes if equals}
     filled = {axis: there.get(axis, label(value)) for axis, value in point.items()}
     return f"{name}@{','.join(f'{axis}={value}' for axis, value in filled.items())}"

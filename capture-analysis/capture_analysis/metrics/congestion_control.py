@@ -395,6 +395,8 @@ class Fit:
         parts = 3 if took > _THIRDS_TRIPS else 1
         edges = np.searchsorted(passed, np.linspace(passed[0], passed[-1], parts + 1))
         edges[-1] = len(rows) - 1
+        if not np.diff(edges).all():  # a pause took a third
+            parts, edges = 1, edges[[0, -1]]
         gained = np.diff(flight[edges])
         self.gained += enumerate(gained)
         middle = parts // 2

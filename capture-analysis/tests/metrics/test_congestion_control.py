@@ -127,6 +127,17 @@ def test_losses_that_do_not_tell() -> None:
     assert said(slots(mixed, lost)) == NO_RULE
 
 
+@pytest.mark.parametrize("early", range(1, 11))
+def test_a_pause_between_losses(early: int) -> None:
+    """A pause that takes a third of the time between two losses makes no gain undefined."""
+    windows, again = sawtooth(0.5, lambda *_: 1, 12)
+    rows = slots(windows, again, 12)
+    for at in again[1:]:
+        rows[0, at - early :] += 200
+    with np.errstate(all="raise"):
+        assert said(rows) in ("reno, yeah and lp", NO_RULE)
+
+
 def test_a_flight_that_is_no_window() -> None:
     """A flight that falls in each round trip is not the window, and names no control."""
     rows = slots(*sawtooth(0.875, lambda *_: 1, 12), 12)

@@ -128,15 +128,16 @@ def test_fragments_are_named(tmp_path: Path, *, acks: bool) -> None:
 
 
 def test_connections_before_and_behind_a_nat_are_named() -> None:
-    """A connection that is captured with two addresses of one end is named, with both."""
+    """A connection that is captured with two addresses of one end is named, unless by chance."""
     inside, outside = arriving(), replace(arriving(), port=40001)
     capture = capture_of(inside, outside)
     capture.flows.rows["base"] = 1000, 5000
     said = " ".join(document(measure(capture))["warnings"])
     assert "1 of 2 connections are captured on both sides of a NAT" in said
     assert "10.0.1.1:40000 > 10.0.2.1:5001 and 10.0.1.1:40001 > 10.0.2.1:5001 for one" in said
-    capture.flows.rows["base"][1] = 1000, 6000
-    assert "NAT" not in " ".join(document(measure(capture))["warnings"])
+    for other in ([(1000, 5000), (1000, 6000)], [(0, 0)] * 2):  # a simulator's are all 0
+        capture.flows.rows["base"] = other
+        assert "NAT" not in " ".join(document(measure(capture))["warnings"])
 
 
 def test_several_interfaces_are_named() -> None:

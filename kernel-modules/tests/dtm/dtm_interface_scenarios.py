@@ -1,4 +1,4 @@
-"""Scenarios of several requests, or over time, which dtm/interface.yml names.
+"""Scenarios of several requests, or over time, which dtm/cases.yml names.
 
 Devices are d0 and d1. Each scenario leaves no pool and no namespace.
 """

@@ -221,6 +221,8 @@ def test_a_base_is_one_experiment_beside_the_file(tmp_path: Path) -> None:
     problems = {
         "../small": "base: no experiment '../small' beside it",
         5: "base: no experiment 5 beside it",
+        None: "base: no experiment None beside it",
+        "variant": "base: is this file",
         "smal": "base: no experiment 'smal' beside it; did you mean \"small\"?",
         "small": "base: small has a base itself: take that one",
     }

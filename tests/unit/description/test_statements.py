@@ -287,6 +287,8 @@ def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> N
     [
         ("other@a=1", {"window": 4}, "other@a=1"),
         ("other@a=1,window", {"window": 4, "delay": 2}, "other@a=1,window=4"),
+        ("here@window,delay=1", {"window": 4, "delay": 2}, "here@window=4,delay=1"),
+        ("here@nothing=1", {"window": 4}, "here@nothing=1"),
         ("here@window=8", {"window": 4, "delay": 2}, "here@window=8,delay=2"),
         ("here", {"window": [4, 5]}, "here@window=4+5"),
         ("here", {}, "here"),
