@@ -97,7 +97,7 @@ test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## 12 minut
 check: lint lint-kernel docs test $(addprefix layer-,long sanitized newest smp lab) ## hours: lint, documents, and every test but fuzzing and those that need root
 
 #: LAYER=long       playbooks on hosts made of namespaces; killed workers; full disks; wheels; C; 8 times the examples; kernel: wide (SHORT=1: without its build)
-layer-long: setup test-packages
+layer-long: setup test-packages notebook-env
 ifndef SHORT
 	@$(BIN)/twoway build --kernel wide
 endif
