@@ -116,6 +116,7 @@ def report(scene: Scene) -> None:
     ):
         seconds = statistics.median(getattr(each, name) for each in opened)
         print(f"{what:<46} {seconds:8.2f} s", flush=True)
+    print()
 
 
 # Arguments of each command in the measurement of peak memory.
