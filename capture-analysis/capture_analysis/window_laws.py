@@ -1,4 +1,4 @@
-"""Laws of congestion windows: how much one grows in a round trip, and what a loss leaves of it.
+"""Congestion windows as captured; laws of their growth, and of the share that a loss leaves.
 
 Numbers are those of the kernel's sources (Linux 6.12, net/ipv4). HighSpeed and Hybla count ACKs,
 the others segments, so that delayed ACKs halve what the two gain. LP is Reno but for a cut of its
@@ -7,9 +7,11 @@ own, which never came in a transfer of the testbed.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.facts.facts import FloatArray
 
 # HighSpeed's windows (RFC 3649), and the shares that a loss takes of those up to each.
@@ -24,6 +26,14 @@ _VENO_QUEUE = 3
 _HYBLA_TRIP_S = 0.025
 # Westwood's estimate of a rate, over the rate: its filter lags, and rounds down.
 _WESTWOOD_RATE = 0.93
+# The shortest round trip whose windows can be told apart, and slots of them that a window needs.
+LEAST_NS, LEAST_SLOTS = 1_000_000, 100
+# A repair ends two round trips after its last segment.
+REPAIR_TRIPS = 2
+# The least flight of a window, as a share of the largest, in a round trip in which data waits.
+_LEAST_FLIGHT = 0.5
+# Segments of the flight while BBR probes, for a share of the slots.
+_DIP, _DIP_SHARE = 5, 0.005
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,143 @@ class Moments:
     def toward(self, share: float) -> "Moments":
         """Return them with a top that is a share of the window before the loss."""
         return replace(self, before=share * self.before)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window, by slots of a shortest round trip in which data was sent.
+
+    Attributes:
+        time_s: shape (n,), the slots' times.
+        flight, least: shape (n,), its largest value, and its least after a segment; segments.
+        again: shape (n,), True if segments were sent again.
+        passed: shape (n,), the round trips that have passed.
+        mean, stretch: shape (n,), the mean and the least round trip, in shortest ones.
+        shortest_s: the shortest round trip of data.
+        per_ack: segments that an ACK acknowledges.
+        room: segments that the receiver's window has beyond the flight, in the median; below 0 if
+            the window's scale is unknown.
+    """
+
+    time_s: FloatArray
+    flight: FloatArray
+    least: FloatArray
+    again: BoolArray
+    passed: FloatArray
+    mean: FloatArray
+    stretch: FloatArray
+    shortest_s: float
+    per_ack: float
+    room: float
+
+    @cached_property
+    def losses(self) -> list[tuple[int, int]]:
+        """The first and the last slot of each repair."""
+        again = np.flatnonzero(self.again)
+        ends = np.flatnonzero(np.diff(self.passed[again]) > REPAIR_TRIPS)
+        if not len(again):
+            return []
+        return list(zip(again[np.r_[0, ends + 1]], again[np.r_[ends, -1]], strict=True))
+
+    @cached_property
+    def falls(self) -> list[tuple[int, int]]:
+        """The slots before and after each fall by 15 % in two round trips without a loss."""
+        calm = np.ones(len(self.flight), dtype=bool)
+        for first, last in self.losses:
+            near = (self.passed >= self.passed[first] - 2.5) & (
+                self.passed <= self.passed[last] + 4.5
+            )
+            calm &= ~near
+        found, at = [], 0
+        ends = np.searchsorted(self.passed, self.passed + 2.2)
+        while at < len(calm) - 1:
+            rows = slice(at, ends[at] + 1)
+            low = at + int(np.argmin(self.flight[rows]))
+            fall = self.flight[at] - self.flight[low]
+            if calm[rows].all() and fall > max(0.15 * self.flight[at], 2):
+                found.append((at, low))
+                at = low
+            at += 1
+        return found
+
+    @property
+    def steady_part(self) -> slice:
+        """The slots without the begin and the end."""
+        return slice(len(self.flight) // 10, -3)
+
+    @property
+    def idle(self) -> bool:
+        """True if the flight falls far below its largest value in most slots."""
+        return bool(np.median(self.least / self.flight) < _LEAST_FLIGHT)
+
+    @property
+    def dips(self) -> bool:
+        """True if the flight is rarely, but for a whole slot, that of a probing BBR."""
+        low, middle = np.quantile(self.flight[self.steady_part], (_DIP_SHARE, 0.5))
+        return bool(low <= _DIP and middle > 2 * _DIP)
+
+    @property
+    def queued(self) -> float:
+        """Segments of a flight that hardly changes which wait in a queue; NaN if it changes."""
+        low, middle, high = np.quantile(self.flight[self.steady_part], (0.05, 0.5, 0.95))
+        least = np.median(self.least[self.steady_part])
+        # An application that sends now and then empties the flight.
+        flat = high - low <= max(2, 0.06 * middle) and least > 0.75 * middle
+        return float(middle * (1 - 1 / np.median(self.mean))) if flat else np.nan
+
+    def moments(self, rows: IntArray, last: int, before: float, kept: float) -> Moments:
+        """Return some slots after a loss whose last segment was sent again in a slot."""
+        delays_s = (self.mean - 1) * self.shortest_s
+        short = np.flatnonzero(self.stretch[: last + 1] <= _YEAH_STRETCH)
+        return Moments(
+            self.flight[rows],
+            self.stretch[rows],
+            delays_s[rows],
+            self.passed[rows] - self.passed[last],
+            self.time_s[rows] - self.time_s[last] - self.stretch[last] * self.shortest_s,
+            before,
+            kept,
+            float(delays_s[: last + 1].max()),
+            float(self.passed[last] - self.passed[short[-1] if len(short) else 0]),
+            self.shortest_s,
+            self.per_ack,
+        )
+
+
+def window_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Window | None:
+    """Find a window; None with fewer than LEAST_SLOTS slots.
+
+    Args:
+        slots: see Slots.direction_slots in metrics/congestion_control.py.
+        segment_bytes: payload of a full segment.
+        trip_ns: length of a slot.
+    """
+    sent = slots[1] > 0
+    known = np.flatnonzero(slots[6])
+    if sent.sum() < LEAST_SLOTS or not len(known):
+        return None
+    least, trips, acks = (
+        np.interp(slots[0], slots[0, known], each[known])[sent]
+        for each in (slots[4], slots[7] / np.maximum(slots[6], 1), slots[6])
+    )
+    shortest_ns = max(int(slots[4, known].min()), LEAST_NS)
+    slot, flight, again = slots[0, sent], slots[1, sent] / segment_bytes, slots[5, sent] > 0
+    trips = np.maximum(trips, trip_ns)
+    calm = ~again if not again.all() else again
+    per_ack = np.median((flight * trip_ns / trips)[calm]) / max(np.median(acks[calm]), 0.1)
+    whole = round(per_ack)
+    return Window(
+        slot * trip_ns / 1e9,
+        flight,
+        slots[2, sent] / segment_bytes,
+        again,
+        np.cumsum(np.diff(slot, prepend=slot[0]) * trip_ns / trips),
+        trips / shortest_ns,
+        np.maximum(least / shortest_ns, 1),
+        shortest_ns / 1e9,
+        float(np.clip(whole if abs(per_ack - whole) < 0.3 else per_ack, 1, 4)),
+        float(np.median(slots[3, known] - slots[1, known]) / segment_bytes),
+    )
 
 
 Growth = Callable[[Moments], FloatArray]

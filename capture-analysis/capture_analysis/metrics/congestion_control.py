@@ -44,8 +44,6 @@ Vantage: near the data's sender. Only the first 4096 shortest round trips count,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -60,28 +58,28 @@ from capture_analysis.one_capture.from_one import FromOne, Value, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.overriding import override
 from capture_analysis.tracking import Kind
-from capture_analysis.window_laws import LAWS, Moments
+from capture_analysis.window_laws import (
+    LAWS,
+    LEAST_NS,
+    REPAIR_TRIPS,
+    Window,
+    window_of,
+)
 
 # Slots of a direction that are kept; the shortest.
-_SLOTS, _LEAST_NS = 1 << 12, 1_000_000
+_SLOTS = 1 << 12
 _MOST = 1 << 40
-# A repair ends two round trips after its last segment.
-_REPAIR_TRIPS = 2
 # A single round of repairs lasts that long, and what the loss left is the flight soon after it.
 _ROUND_TRIPS, _LEFT_TRIPS = 1.3, (2.4, 4)
 # Round trips before a loss in which the flight is the window.
 _BEFORE_TRIPS = 1.6
 # Times between losses that are shorter, in round trips, have no growth, or no thirds.
 _LEAST_TRIPS, _THIRDS_TRIPS = 2.5, 12
-_LEAST_SLOTS, _LEAST_EVIDENCE = 100, 2
+_LEAST_EVIDENCE = 2
 # The largest distance of a law that is named, and how much farther the others must be.
 _NEAR, _BESIDE = 0.12, 0.06
-# The least flight of a window, as a share of the largest, in a round trip in which data waits.
-_LEAST_FLIGHT = 0.5
 # Segments that a window must have room for beyond a flight which it does not limit.
 _ROOM = 4
-# Segments of the flight while BBR probes, for a share of the slots.
-_DIP, _DIP_SHARE = 5, 0.005
 # CDG's cuts: the share that is left, their least number, and that for each loss.
 _CDG_LEAVES, _CDG_CUTS, _CDG_SHARE = (0.6, 0.8), 5, 0.3
 # Without a cut CDG has no queue: most round trips are hardly longer than the shortest.
@@ -147,7 +145,7 @@ class Slots:
         if not len(rows):
             return
         direction = view.direction[rows].astype(np.int64)
-        long_ns = np.fmax(block.facts.round_trip_ns[direction], _LEAST_NS).astype(np.int64)
+        long_ns = np.fmax(block.facts.round_trip_ns[direction], LEAST_NS).astype(np.int64)
         slot = (view["time_ns"][rows] - self._begin_ns.values_of(direction)) // long_ns
         kept = (slot >= 0) & (slot < _SLOTS) & (self._begin_ns.values_of(direction) >= 0)
         rows, key = rows[kept], (direction * _SLOTS + slot)[kept]
@@ -187,143 +185,6 @@ def _merge_columns(rows: IntArray) -> IntArray:
     parts = ((np.maximum, rows[1:2]), (np.minimum, rows[2:5]), (np.add, rows[5:]))
     combined = [ufunc.reduceat(part, starts, axis=1) for ufunc, part in parts]
     return np.concatenate((rows[:1, starts], *combined))
-
-
-@dataclass(frozen=True)
-class Window:
-    """A window, by slots of a shortest round trip in which data was sent.
-
-    Attributes:
-        time_s: shape (n,), the slots' times.
-        flight, least: shape (n,), its largest value, and its least after a segment; segments.
-        again: shape (n,), True if segments were sent again.
-        passed: shape (n,), the round trips that have passed.
-        mean, stretch: shape (n,), the mean and the least round trip, in shortest ones.
-        shortest_s: the shortest round trip of data.
-        per_ack: segments that an ACK acknowledges.
-        room: segments that the receiver's window has beyond the flight, in the median; below 0 if
-            the window's scale is unknown.
-    """
-
-    time_s: FloatArray
-    flight: FloatArray
-    least: FloatArray
-    again: BoolArray
-    passed: FloatArray
-    mean: FloatArray
-    stretch: FloatArray
-    shortest_s: float
-    per_ack: float
-    room: float
-
-    @cached_property
-    def losses(self) -> list[tuple[int, int]]:
-        """The first and the last slot of each repair."""
-        again = np.flatnonzero(self.again)
-        ends = np.flatnonzero(np.diff(self.passed[again]) > _REPAIR_TRIPS)
-        if not len(again):
-            return []
-        return list(zip(again[np.r_[0, ends + 1]], again[np.r_[ends, -1]], strict=True))
-
-    @cached_property
-    def falls(self) -> list[tuple[int, int]]:
-        """The slots before and after each fall by 15 % in two round trips without a loss."""
-        calm = np.ones(len(self.flight), dtype=bool)
-        for first, last in self.losses:
-            near = (self.passed >= self.passed[first] - 2.5) & (
-                self.passed <= self.passed[last] + 4.5
-            )
-            calm &= ~near
-        found, at = [], 0
-        ends = np.searchsorted(self.passed, self.passed + 2.2)
-        while at < len(calm) - 1:
-            rows = slice(at, ends[at] + 1)
-            low = at + int(np.argmin(self.flight[rows]))
-            fall = self.flight[at] - self.flight[low]
-            if calm[rows].all() and fall > max(0.15 * self.flight[at], 2):
-                found.append((at, low))
-                at = low
-            at += 1
-        return found
-
-    @property
-    def steady_part(self) -> slice:
-        """The slots without the begin and the end."""
-        return slice(len(self.flight) // 10, -3)
-
-    @property
-    def idle(self) -> bool:
-        """True if the flight falls far below its largest value in most slots."""
-        return bool(np.median(self.least / self.flight) < _LEAST_FLIGHT)
-
-    @property
-    def dips(self) -> bool:
-        """True if the flight is rarely, but for a whole slot, that of a probing BBR."""
-        low, middle = np.quantile(self.flight[self.steady_part], (_DIP_SHARE, 0.5))
-        return bool(low <= _DIP and middle > 2 * _DIP)
-
-    @property
-    def queued(self) -> float:
-        """Segments of a flight that hardly changes which wait in a queue; NaN if it changes."""
-        low, middle, high = np.quantile(self.flight[self.steady_part], (0.05, 0.5, 0.95))
-        least = np.median(self.least[self.steady_part])
-        # An application that sends now and then empties the flight.
-        flat = high - low <= max(2, 0.06 * middle) and least > 0.75 * middle
-        return float(middle * (1 - 1 / np.median(self.mean))) if flat else np.nan
-
-    def moments(self, rows: IntArray, last: int, before: float, kept: float) -> Moments:
-        """Return some slots after a loss whose last segment was sent again in a slot."""
-        delays_s = (self.mean - 1) * self.shortest_s
-        short = np.flatnonzero(self.stretch[: last + 1] <= 1.125)
-        return Moments(
-            self.flight[rows],
-            self.stretch[rows],
-            delays_s[rows],
-            self.passed[rows] - self.passed[last],
-            self.time_s[rows] - self.time_s[last] - self.stretch[last] * self.shortest_s,
-            before,
-            kept,
-            float(delays_s[: last + 1].max()),
-            float(self.passed[last] - self.passed[short[-1] if len(short) else 0]),
-            self.shortest_s,
-            self.per_ack,
-        )
-
-
-def window_of(slots: IntArray, segment_bytes: int, trip_ns: float) -> Window | None:
-    """Find a window; None with fewer than _LEAST_SLOTS slots.
-
-    Args:
-        slots: see Slots.direction_slots.
-        segment_bytes: payload of a full segment.
-        trip_ns: length of a slot.
-    """
-    sent = slots[1] > 0
-    known = np.flatnonzero(slots[6])
-    if sent.sum() < _LEAST_SLOTS or not len(known):
-        return None
-    least, trips, acks = (
-        np.interp(slots[0], slots[0, known], each[known])[sent]
-        for each in (slots[4], slots[7] / np.maximum(slots[6], 1), slots[6])
-    )
-    shortest_ns = max(int(slots[4, known].min()), _LEAST_NS)
-    slot, flight, again = slots[0, sent], slots[1, sent] / segment_bytes, slots[5, sent] > 0
-    trips = np.maximum(trips, trip_ns)
-    calm = ~again if not again.all() else again
-    per_ack = np.median((flight * trip_ns / trips)[calm]) / max(np.median(acks[calm]), 0.1)
-    whole = round(per_ack)
-    return Window(
-        slot * trip_ns / 1e9,
-        flight,
-        slots[2, sent] / segment_bytes,
-        again,
-        np.cumsum(np.diff(slot, prepend=slot[0]) * trip_ns / trips),
-        trips / shortest_ns,
-        np.maximum(least / shortest_ns, 1),
-        shortest_ns / 1e9,
-        float(np.clip(whole if abs(per_ack - whole) < 0.3 else per_ack, 1, 4)),
-        float(np.median(slots[3, known] - slots[1, known]) / segment_bytes),
-    )
 
 
 class Fit:
@@ -383,7 +244,7 @@ class Fit:
             )
 
     def _take_gains(self, window: Window, last: int, following: int, before: float) -> None:
-        begin = int(np.searchsorted(window.passed, window.passed[last] + _REPAIR_TRIPS))
+        begin = int(np.searchsorted(window.passed, window.passed[last] + REPAIR_TRIPS))
         end = following - 1 if following < len(window.flight) else following - 4
         rows = np.arange(begin, end)
         if len(rows) < 3:
@@ -519,9 +380,9 @@ class CongestionControl(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         slots = self._slots.direction_slots(direction)
-        trip_ns = float(np.fmax(facts.round_trip_ns[direction], _LEAST_NS))
+        trip_ns = float(np.fmax(facts.round_trip_ns[direction], LEAST_NS))
         near = facts.tap_at[direction] <= NEAR
-        if near and facts.round_trip_ns[direction] < _LEAST_NS:
+        if near and facts.round_trip_ns[direction] < LEAST_NS:
             return dict.fromkeys(self.per_direction, SHORT_TRIPS)
         size = max(int(facts.full_bytes[direction]), 1)
         window = window_of(slots, size, trip_ns) if near else None

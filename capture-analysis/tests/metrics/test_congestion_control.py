@@ -15,9 +15,9 @@ from capture_analysis.metrics.congestion_control import (
     VARIED,
     Fit,
     name_control,
-    window_of,
 )
 from capture_analysis.one_capture.single import measure
+from capture_analysis.window_laws import window_of
 from measured_captures import values
 from simulated_path import Connection, Link, Simulation
 

@@ -247,7 +247,7 @@ ACKS = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ac
 
 
 def delayed_acks(folder: Path, late: Sequence[Crossing], us: int) -> Path:
-    """Make a run on a real clock, some of whose ACKs are late on the way."""
+    """Make a run on a real clock; some of its ACKs are late on the way."""
     acks = [dataclasses.replace(c, delayed_us=us * (c in late)) for c in REVERSE]
     return real_time(folder, reverse=acks)
 
